@@ -1,4 +1,5 @@
-"""Shared by all tests: hypothesis, tests that only the nightly run does, those of one notebook, and the site, which is built once."""
+"""Shared by all tests: hypothesis, tests that only the nightly run does, those of one notebook, and the site,
+which is built once."""
 import contextlib
 import importlib
 import os
@@ -29,21 +30,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("nightly" if FULL
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes long; only `make test FULL=1` (nightly) runs it")
-    config.addinivalue_line("markers", "xdist_group(name): tests that run one after the other, in one process")
+    config.addinivalue_line("markers",
+                            "xdist_group(name): tests that run one after the other, in one process")
 
 
-# --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common files the cases that begin with the module, the notebook,
+# --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common
+# files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
-OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples", "forms": "samples", "constraints": "policies comparisons", "decision_rule": "policies planning",
-               "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law", "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores", "sequences": "planning",
-               "report": "robustness page", "verdicts": "report robustness page", "recipe": "report", "jobs": "api", "contract": "api",
+OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples",
+               "forms": "samples", "constraints": "policies comparisons",
+               "decision_rule": "policies planning",
+               "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
+               "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
+               "sequences": "planning",
+               "report": "robustness page", "verdicts": "report robustness page", "recipe": "report",
+               "jobs": "api", "contract": "api",
                "command_line": "__main__", "chapters": "reproductions.claims",
-               "reproductions": " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score", "expected_cost", "outperformance", "weighted_accuracy"))}
+               "reproductions": " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score",
+        "expected_cost", "outperformance", "weighted_accuracy"))}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--of", default="", metavar="NOTEBOOK,NOTEBOOK", help="only what tests these notebooks, and needs no browser")
+    parser.addoption("--of", default="", metavar="NOTEBOOK,NOTEBOOK",
+                     help="only what tests these notebooks, and needs no browser")
 
 
 def made_by(notebook):
@@ -57,7 +67,8 @@ def is_of(path, notebooks):
     "Does a whole file of tests belong to the modules of these notebooks?"
     file = path.stem.removeprefix("test_")
     names = {module: module.replace(".", "_") for module in map(made_by, notebooks) if module}
-    return any(file == name or file.startswith(f"{name}_") or module in OTHER_NAMES.get(file, "").split() for module, name in names.items())
+    return any(file == name or file.startswith(f"{name}_") or module in OTHER_NAMES.get(file, "").split()
+               for module, name in names.items())
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -70,17 +81,23 @@ def pytest_ignore_collect(collection_path, config):
 def chosen(items, notebooks):
     "Those of the notebooks."
     modules = [module for module in map(made_by, notebooks) if module]
-    names = {*notebooks, *modules}.union(*(getattr(importlib.import_module(f"cost_eval.{module}"), "__all__", ()) for module in modules))
+    names = {*notebooks, *modules}.union(*(getattr(importlib.import_module(f"cost_eval.{module}"), "__all__",
+                                                   ()) for module in modules))
     whole = {path: is_of(path, notebooks) for path in {item.path for item in items}}
     for item in items:
         first = re.split(r"[- \]]", item.name.partition("[")[2].removeprefix("cost_eval."))[0]
-        if not {"docs", "browser", "lab", "site"} & set(item.fixturenames) and (whole[item.path] or first in names):
+        if not {"docs", "browser", "lab", "site"} & set(item.fixturenames) and (whole[item.path]
+                or first in names):
             yield item
 
 
-LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions", "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
-        "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")  # begun first, so that all workers end together
-SPLIT = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_invariances", "test_options", "test_outperformance", "test_planted")  # dealt out test by test
+LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions",
+        "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
+        # begun first, so that all workers end together
+        "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")
+# dealt out test by test
+SPLIT = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_invariances",
+         "test_options", "test_outperformance", "test_planted")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
@@ -91,11 +108,13 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "results" in item.fixturenames:  # a paper's items, run once a process: so in one process only
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-        if "toy" in item.fixturenames or item.name.startswith("test_command"):  # they run scripts, which begin in one process
+        # they run scripts, which begin in one process
+        if "toy" in item.fixturenames or item.name.startswith("test_command"):
             item.add_marker(pytest.mark.xdist_group("forked"))
         if "lab" in item.fixturenames:  # one JupyterLab
             item.add_marker(pytest.mark.xdist_group("lab"))
-        alone = item.path.stem in SPLIT or item.get_closest_marker("slow") or item.get_closest_marker("xdist_group")
+        alone = item.path.stem in SPLIT or item.get_closest_marker("slow") or item.get_closest_marker(
+            "xdist_group")
         if not alone:  # what a file computes once is computed once a run, not once a process
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if not FULL:
@@ -118,7 +137,8 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def paper_text(file):
-    "The text of a paper, whose file begins like this; on a machine that does not have it the test is skipped."
+    """The text of a paper, whose file begins like this; on a machine that does not have it the test is
+    skipped."""
     folder = Path(os.environ.get("COST_EVAL_DATA", ROOT.parent / "shared" / "data")).parent / "papers"
     found = sorted(folder.glob(f"{file}*"))
     if not found:

@@ -1,4 +1,5 @@
-"""Run a script in a process that begins with the libraries of others imported: to import Sphinx or pandas takes longer than most of what tests want."""
+"""Run a script in a process that begins with the libraries of others imported: to import Sphinx or pandas
+takes longer than most of what tests want."""
 import multiprocessing
 import os
 import runpy
@@ -7,7 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-LIBRARIES = ["myst_nb.sphinx_ext", "sphinx.builders.html", "nbdev.quarto", "nbdev.serve", "nbdev.showdoc", "lxml.html", "yaml", "scipy.stats", "pandas",
+LIBRARIES = ["myst_nb.sphinx_ext", "sphinx.builders.html", "nbdev.quarto", "nbdev.serve", "nbdev.showdoc",
+             "lxml.html", "yaml", "scipy.stats", "pandas",
              "matplotlib.pyplot", "joblib"]
 
 
@@ -23,7 +25,8 @@ def run(script, *arguments, env, cwd="."):
         process = context.Process(target=begin, args=(command, env, os.path.abspath(cwd), streams))
         process.start()
         process.join()
-        return subprocess.CompletedProcess(command, process.exitcode, *(stream.read_text(encoding="utf-8") for stream in streams))
+        return subprocess.CompletedProcess(command, process.exitcode, *(stream.read_text(encoding="utf-8")
+                for stream in streams))
 
 
 def begin(command, env, cwd, streams):

@@ -1,7 +1,10 @@
-"""One small problem, the arguments that any public function takes from it, and what may be done to it without changing an answer.
+"""One small problem, the arguments that any public function takes from it, and what may be done to it without
+changing an answer.
 
-A property changes the problem (`Case`) or the containers of the arguments. It is meaningful for a function if it changes one of the arguments that the
-function gets, and nobody lists functions: `subjects()` finds them in `cost_eval.api`, METRICS, METHODS and `cost_eval.scale`; arguments are made by
+A property changes the problem (`Case`) or the containers of the arguments. It is meaningful for a function if
+it changes one of the arguments that the
+function gets, and nobody lists functions: `subjects()` finds them in `cost_eval.api`, METRICS, METHODS and
+`cost_eval.scale`; arguments are made by
 name. `python tests/invariances.py` prints the table functions x properties.
 """
 import copy
@@ -29,7 +32,8 @@ WARDS = ("home", "ward", "icu")
 # ---- the problem
 
 def _rows(K, M):
-    "Labels, two models' decisions, posteriors, scores, weights, clusters, groups and features; all floats are short binary fractions."
+    """Labels, two models' decisions, posteriors, scores, weights, clusters, groups and features; all floats
+    are short binary fractions."""
     rng = np.random.default_rng(K)
     y = np.concatenate([np.arange(K), rng.choice(K, N - K, p=[.6, .4] if K == 2 else [.5, .3, .2])])
     d = np.stack([np.where(rng.random(N) < right, y, rng.integers(0, M, N)) for right in (.7, .5)])
@@ -38,13 +42,15 @@ def _rows(K, M):
     p = np.round(64 * (.5 * rng.dirichlet(np.ones(K), N) + .5 * (.5 * np.eye(K)[y] + .5 / K)))
     p = np.clip(p, 1, 62)
     p[:, 0] += 64 - p.sum(1)
-    return {"y": y, "d": d, "s": s, "p": p / 64, "w": rng.integers(1, 4, N) / 1., "cl": rng.integers(0, 17, N), "g": rng.integers(0, 2, N),
+    return {"y": y, "d": d, "s": s, "p": p / 64, "w": rng.integers(1, 4, N) / 1.,
+            "cl": rng.integers(0, 17, N), "g": rng.integers(0, 2, N),
             "x": np.column_stack([s, rng.integers(-64, 64, N) / 64])}
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    "The problem as a function sees it: what was drawn, what is called how and stands in which order, and in what unit."
+    """The problem as a function sees it: what was drawn, what is called how and stands in which order, and in
+    what unit."""
 
     K: int = 2
     M: int = 2
@@ -77,7 +83,8 @@ class Case:
 
     @property
     def labels(self):
-        return tuple(range(self.M)) if self.bare else self.names or ((0, 1) if self.K == 2 else WARDS) + (("wait",) if self.M > self.K else ())
+        return tuple(range(self.M)) if self.bare else self.names or ((0, 1) if self.K == 2
+                else WARDS) + (("wait",) if self.M > self.K else ())
 
     def order(self, of, who="costs"):
         K, given = (self.K, self.classes) if of == "classes" else (self.M, self.decisions)
@@ -102,11 +109,13 @@ class Case:
 
 
 drawn = functools.cache(_rows)
-BILL = {(2, 2): [[0, 1], [5, 0]], (3, 3): [[0, 1, 3], [10, 0, 1], [50, 10, 0]], (3, 4): [[0, 1, 3, .5], [10, 0, 1, .5], [50, 10, 0, .5]]}
+BILL = {(2, 2): [[0, 1], [5, 0]], (3, 3): [[0, 1, 3], [10, 0, 1], [50, 10, 0]],
+        (3, 4): [[0, 1, 3, .5], [10, 0, 1, .5], [50, 10, 0, .5]]}
 CASES = {"2": Case(), "3": Case(K=3, M=3), "wait": Case(K=3, M=4)}
 TAGS = {  # what takes long is tried on two cases, or on one
     **dict.fromkeys(["evaluate", "evaluate_counted", "best_of", "scale.evaluate"], ("2", "wait all")),
-    **dict.fromkeys(["difference", "independent_difference", "equivalence_test", "non_inferiority_test"], ("2", "wait")),
+    **dict.fromkeys(["difference", "independent_difference", "equivalence_test", "non_inferiority_test"],
+                    ("2", "wait")),
     **dict.fromkeys(["required_pairs", "required_sample_size", "training_variation"], ("3",)),
 }
 EVERYTHING = ("priors", "sample_weight", "clusters", "groups")
@@ -123,7 +132,8 @@ def costs(case):
 
 
 def tables(case, joint=False):
-    "A stack of confusion matrices: of the rows, and ordinary hard ones (the costliest error unseen, much mass just inside)."
+    """A stack of confusion matrices: of the rows, and ordinary hard ones (the costliest error unseen, much
+    mass just inside)."""
     K, M = case.K, case.M
     seen = np.zeros((K, M, M) if joint else (K, M), int)
     y, (a, b) = drawn(K, M)["y"], drawn(K, M)["d"]
@@ -131,10 +141,12 @@ def tables(case, joint=False):
     rng = np.random.default_rng(5)
     more = [rng.integers(0, 40, seen.shape) for _ in range(3)]
     if joint and K == 2:
-        more += [[[[1379, 0], [45, 72]], [[94, 5], [0, 405]]], [[[1365, 0], [51, 57]], [[97, 9], [0, 421]]], [[[57, 51], [0, 1365]], [[421, 0], [9, 97]]]]
+        more += [[[[1379, 0], [45, 72]], [[94, 5], [0, 405]]], [[[1365, 0], [51, 57]], [[97, 9], [0, 421]]],
+                 [[[57, 51], [0, 1365]], [[421, 0], [9, 97]]]]
     elif not joint and K == 2:
         more += [[[45, 1950], [0, 5]], [[960, 40], [0, 7]], [[1950, 45], [0, 5]]]
-    return np.stack([seen, *more])[list(case.table) if isinstance(case.table, tuple) else 0 if case.table is None else case.table]
+    return np.stack([seen, *more])[list(case.table) if isinstance(case.table, tuple) else 0
+                                   if case.table is None else case.table]
 
 
 def counts(case):
@@ -144,7 +156,8 @@ def counts(case):
 
 
 def joint(case):
-    return tables(case, True) if case.bare else ce.JointCounts(case.turn(tables(case, True), "counts", axes=2), **case.words("counts"))
+    return tables(case, True) if case.bare else ce.JointCounts(case.turn(tables(case, True), "counts",
+            axes=2), **case.words("counts"))
 
 
 def label_counts(case):
@@ -165,7 +178,8 @@ def y_true(case):
 
 def posteriors(case):
     p = case.p[:, case.order("classes")]
-    return p if case.bare or not isinstance(case.labels[0], str) else pd.DataFrame(p, columns=case.words()["classes"])
+    return p if case.bare or not isinstance(case.labels[0], str) else pd.DataFrame(p,
+            columns=case.words()["classes"])
 
 
 def scores(case):
@@ -175,7 +189,8 @@ def scores(case):
 def model(case):
     if case.K == 2:
         return ce.Scores(scores(case))
-    return case.p[:, case.order("classes")] if case.bare else ce.Posteriors(case.p[:, case.order("classes")], classes=case.words()["classes"])
+    return case.p[:, case.order("classes")] if case.bare else ce.Posteriors(case.p[:, case.order("classes")],
+            classes=case.words()["classes"])
 
 
 def spread(case):
@@ -209,7 +224,8 @@ def losses(case, k=0):
 
 def gaps(case):
     "Labels, every third of which is missing."
-    return np.where(np.isin(case.s, drawn(case.K, case.M)["s"][::3]), None, case.called(case.y).astype(object))
+    return np.where(np.isin(case.s, drawn(case.K, case.M)["s"][::3]), None,
+                    case.called(case.y).astype(object))
 
 
 def at(k):
@@ -230,62 +246,103 @@ def binary(case):
 
 MAKERS = {
     "y_true": lambda case: y_true(case), "y": lambda case: case.called(case.y), "X": lambda case: case.x,
-    "decisions": lambda case: case.called(case.d[0]), "decisions_a": lambda case: case.called(case.d[0]), "decisions_b": lambda case: case.called(case.d[1]),
-    "scores": scores, "posteriors": posteriors, "model": model, "models": models, "estimators": estimators, "estimator": lambda case: estimators(case)["a"],
-    "costs": costs, "counts": counts, "counts_a": counts, "counts_b": lambda case: counts(case.but(table=1 if case.table is None else case.table)),
+    "decisions": lambda case: case.called(case.d[0]), "decisions_a": lambda case: case.called(case.d[0]),
+    "decisions_b": lambda case: case.called(case.d[1]),
+    "scores": scores, "posteriors": posteriors, "model": model, "models": models, "estimators": estimators,
+    "estimator": lambda case: estimators(case)["a"],
+    "costs": costs, "counts": counts, "counts_a": counts,
+    "counts_b": lambda case: counts(case.but(table=1 if case.table is None else case.table)),
     "joint": joint, "losses": losses, "losses_a": losses, "losses_b": lambda case: losses(case, 1),
     "priors": priors, "train_priors": lambda case: np.full(case.K, 1 / case.K),
-    "sample_weight": lambda case: case.w if case.weights is None else case.weights, "clusters": lambda case: case.cl if case.clusters is None else case.clusters,
+    "sample_weight": lambda case: case.w if case.weights is None else case.weights,
+    "clusters": lambda case: case.cl if case.clusters is None else case.clusters,
     "largest_cluster": lambda case: None if "clusters" not in case.given else 1,
-    "groups": lambda case: np.array(["north", "south"])[case.g], "strata": lambda case: case.g, "ids": lambda case: None,
-    "bounds": lambda case: case.money(*((-5, 5) if case.K == 2 else (-50, 50))), "margin": lambda case: .5 * case.unit, "saving": lambda case: .25 * case.unit,
+    "groups": lambda case: np.array(["north", "south"])[case.g], "strata": lambda case: case.g,
+    "ids": lambda case: None,
+    "bounds": lambda case: case.money(*((-5, 5) if case.K == 2 else (-50, 50))), "margin": lambda case: .5
+    * case.unit, "saving": lambda case: .25 * case.unit,
     "fn_cost": lambda case: 5 * case.unit, "fp_cost": lambda case: 2 * case.unit,
-    "metric": always("f_beta"), "value": always(.75), "score": always(.5), "prevalence": always(.25), "target_prevalence": always(.125), "weight": always(.25),
-    "cost_ratio": always(4.), "cost_ratios": always(4.), "threshold": always(.25), "slope": always(8.), "precision": always(.75), "recall": always(.5), "f1": always(.5),
-    "tpr": always(.75), "fpr": always(.25), "cost_score": always(1.), "curve": always("pr"), "auc": always(.5), "x": always(.5),
-    "threshold_a": at(3), "threshold_b": at(6), "samples": lambda case: ce.read_samples(y_true(case), models(case), costs(case)),
-    "ranking": always("M+ < M-"), "n_labels": always(9), "prevalences": always([.25]), "weights": always([.25, .75]), "depth": always(3),
-    "name": always("a"), "rng": always(0), "n_resamples": always(200), "n_sets": always(10), "n_samples": always(50), "n_curves": always(64), "folds": always(3),
-    "cv": always(2), "repeats": always(2), "points": always(3), "progress": always(False), "undefined": always(0.), "scheduler": always("synchronous"),
+    "metric": always("f_beta"), "value": always(.75), "score": always(.5), "prevalence": always(.25),
+    "target_prevalence": always(.125), "weight": always(.25),
+    "cost_ratio": always(4.), "cost_ratios": always(4.), "threshold": always(.25), "slope": always(8.),
+    "precision": always(.75), "recall": always(.5), "f1": always(.5),
+    "tpr": always(.75), "fpr": always(.25), "cost_score": always(1.), "curve": always("pr"),
+    "auc": always(.5), "x": always(.5),
+    "threshold_a": at(3), "threshold_b": at(6), "samples": lambda case: ce.read_samples(y_true(case),
+        models(case), costs(case)),
+    "ranking": always("M+ < M-"), "n_labels": always(9), "prevalences": always([.25]),
+    "weights": always([.25, .75]), "depth": always(3),
+    "name": always("a"), "rng": always(0), "n_resamples": always(200), "n_sets": always(10),
+    "n_samples": always(50), "n_curves": always(64), "folds": always(3),
+    "cv": always(2), "repeats": always(2), "points": always(3), "progress": always(False),
+    "undefined": always(0.), "scheduler": always("synchronous"),
 }
-QUICK = ("rng", "n_resamples", "n_sets", "n_samples", "n_curves", "folds", "cv", "repeats", "points", "scheduler", "largest_cluster")  # given wherever a function has them
+# given wherever a function has them
+QUICK = ("rng", "n_resamples", "n_sets", "n_samples", "n_curves", "folds", "cv", "repeats", "points",
+         "scheduler", "largest_cluster")
 OWN = {  # function.parameter: where a name means something else
-    **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences", "evaluate_counted")},
+    **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences",
+                                                "evaluate_counted")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
     "multilabel_cost_score.counts": label_counts,
-    **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "weighted_by_propensity", "prediction_powered", "labelled_rows", "tipping_point")},
-    **{f"{name}.costs": lambda case: case.unit * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
+    **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "weighted_by_propensity",
+                                           "prediction_powered", "labelled_rows", "tipping_point")},
+    **{f"{name}.costs": lambda case: case.unit
+       * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
        for name in ("uncertain_cost_interval", "uncertain_cost_difference")},
-    "evaluate_counted.repeats": lambda case: case.w.astype(int), "weighted_by_propensity.propensity": lambda case: case.w / 4,
-    "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores, "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
-    "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))}, "cascade.prices": lambda case: {"b": .125 * case.unit, "person": .5 * case.unit},
+    "evaluate_counted.repeats": lambda case: case.w.astype(int),
+    "weighted_by_propensity.propensity": lambda case: case.w / 4,
+    "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores,
+    "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
+    "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))},
+    "cascade.prices": lambda case: {"b": .125 * case.unit, "person": .5 * case.unit},
     "tipping_point.versus": lambda case: case.called(case.d[1]), "read_samples.models": models,
-    **{f"{name}.method": lambda case: "normal" if case.M > case.K else "auto" for name in ("evaluate", "evaluate_counted", "scale.evaluate")},  # the larger problem by the quick method
+    # the larger problem by the quick method
+    **{f"{name}.method": lambda case: "normal" if case.M > case.K else "auto"
+       for name in ("evaluate", "evaluate_counted", "scale.evaluate")},
     "evaluate.draws": always(2),
-    "evaluate.scenarios": lambda case: {"now": costs(case)}, "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}), "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
-    "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1), keepdims=True), "paired_power.n": always(40),
+    "evaluate.scenarios": lambda case: {"now": costs(case)},
+    "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}),
+    "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
+    "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1),
+        keepdims=True), "paired_power.n": always(40),
     "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),
-    "cost_change.reference": counts, "cost_change.now": lambda case: counts(case.but(table=1 if case.table is None else case.table)),
-    "cost_alarm.limit": lambda case: 2 * case.unit, "curve_auc.fpr": always([0, .25, 1]), "curve_auc.recall": always([0, .75, 1]),
+    "cost_change.reference": counts,
+    "cost_change.now": lambda case: counts(case.but(table=1 if case.table is None else case.table)),
+    "cost_alarm.limit": lambda case: 2 * case.unit, "curve_auc.fpr": always([0, .25, 1]),
+    "curve_auc.recall": always([0, .75, 1]),
     "outperformance_curve_point.y": always(.75), "sample_directed_binary_tree.n_samples": always(5),
-    "rank_correlation.x": lambda case: case.s, "rank_correlation.y": lambda case: case.x[:, 1], "weighted_spearman.x": lambda case: case.s,
-    "weighted_spearman.y": lambda case: case.x[:, 1], "cost_correlation.revenues": lambda case: case.unit * (1 + np.arange(12) / 4), "cost_correlation.n_samples": always(3),
+    "rank_correlation.x": lambda case: case.s, "rank_correlation.y": lambda case: case.x[:, 1],
+    "weighted_spearman.x": lambda case: case.s,
+    "weighted_spearman.y": lambda case: case.x[:, 1], "cost_correlation.revenues": lambda case: case.unit
+    * (1 + np.arange(12) / 4), "cost_correlation.n_samples": always(3),
     "outperformance_of_cost.expected_cost": lambda case: .5 * case.unit, "cost_scorer.decisions": None,
-    "CostMatrix.costs": lambda case: case.unit * case.turn(BILL[case.K, case.M]), "ExampleCosts.fp": lambda case: case.unit * case.w, "ExampleCosts.fn": lambda case: 5 * case.unit * case.w,
-    "ConfusionCounts.array": lambda case: case.turn(tables(case), "counts"), "JointCounts.array": lambda case: case.turn(tables(case, True), "counts", axes=2),
-    **{f"BinaryCounts.{cell}": lambda case, i=i, j=j: tables(case)[..., i, j] for cell, i, j in (("tp", 1, 1), ("fp", 0, 1), ("fn", 1, 0), ("tn", 0, 0))},
-    "Annotators.values": lambda case: np.stack([case.called(d) for d in case.d], axis=-1), "Decisions.values": lambda case: case.called(case.d[0]), "Posteriors.values": posteriors, "Scores.values": scores,
-    **{f"scale.{name}.groups": None for name in ("confusion_counts", "joint_counts", "interval", "difference")},  # a result for each group: test_scale.py
-    "scale.fit_calibrator.posteriors": lambda case: case.p[:, case.order("classes")], "scale.reliability.posteriors": binary,
+    "CostMatrix.costs": lambda case: case.unit * case.turn(BILL[case.K, case.M]),
+    "ExampleCosts.fp": lambda case: case.unit * case.w, "ExampleCosts.fn": lambda case: 5 * case.unit
+    * case.w,
+    "ConfusionCounts.array": lambda case: case.turn(tables(case), "counts"),
+    "JointCounts.array": lambda case: case.turn(tables(case, True), "counts", axes=2),
+    **{f"BinaryCounts.{cell}": lambda case, i=i, j=j: tables(case)[..., i, j]
+       for cell, i, j in (("tp", 1, 1), ("fp", 0, 1), ("fn", 1, 0), ("tn", 0, 0))},
+    "Annotators.values": lambda case: np.stack([case.called(d) for d in case.d], axis=-1),
+    "Decisions.values": lambda case: case.called(case.d[0]), "Posteriors.values": posteriors,
+    "Scores.values": scores,
+    # a result for each group: test_scale.py
+    **{f"scale.{name}.groups": None for name in ("confusion_counts", "joint_counts", "interval",
+                                                 "difference")},
+    "scale.fit_calibrator.posteriors": lambda case: case.p[:, case.order("classes")],
+    "scale.reliability.posteriors": binary,
     "metric_interval.costs": None, "evaluate_metrics.names": None,
-    "plot_isocost.cost_ratio": always(4.), "fit_rule.name": always("a"), "fit_rule.folds": None, "fit_rule.threshold": None, "required_pairs.power": always(.3),
+    "plot_isocost.cost_ratio": always(4.), "fit_rule.name": always("a"), "fit_rule.folds": None,
+    "fit_rule.threshold": None, "required_pairs.power": always(.3),
 }
 CLASSES = ("classes", "decision_labels")
 TABLES = ("ConfusionCounts", "JointCounts", "CostMatrix", "cross_calibrate")
 
 
 def use(name, result, case):
-    "What is made of a result that is not yet a number: a scorer scores, a classifier is fitted and decides, a rule decides."
+    """What is made of a result that is not yet a number: a scorer scores, a classifier is fitted and decides,
+    a rule decides."""
     if name == "cost_scorer":
         return result(estimators(case)["a"].fit(case.x, case.called(case.y)), case.x, case.called(case.y))
     if name == "CostSensitiveClassifier":
@@ -311,24 +368,30 @@ def use(name, result, case):
 
 @functools.cache
 def subjects():
-    "Every public callable by name: those of the flat API, the metrics and the methods that are not among them, and those on Dask."
+    """Every public callable by name: those of the flat API, the metrics and the methods that are not among
+    them, and those on Dask."""
     found = {name: getattr(ce, name) for name in ce.__all__}
-    found = {name: thing for name, thing in found.items() if callable(thing) and not isinstance(thing, Mapping)}
+    found = {name: thing for name, thing in found.items() if callable(thing)
+             and not isinstance(thing, Mapping)}
     known = {id(thing) for thing in found.values()}
-    found |= {f"METRICS[{name}]": record.function for name, record in ce.METRICS.items() if id(record.function) not in known}
+    found |= {f"METRICS[{name}]": record.function for name, record in ce.METRICS.items()
+              if id(record.function) not in known}
     for name, record in ce.METHODS.items():
         if name == "clopper_pearson":
             continue  # what `interval` and `difference` do unasked
         found |= {f"interval[{name}]": functools.partial(ce.interval, method=name)} if record.single else {}
-        found |= {f"difference[{name}]": functools.partial(ce.difference, method=name)} if record.paired else {}
+        found |= {f"difference[{name}]": functools.partial(ce.difference,
+                method=name)} if record.paired else {}
     scale = importlib.import_module("cost_eval.scale")
-    names = [name for name in scale.__all__ if name != "count_rule"]  # as in memory it starts from an installed rule: test_decision_rule.py
+    # as in memory it starts from an installed rule: test_decision_rule.py
+    names = [name for name in scale.__all__ if name != "count_rule"]
     return found | {f"scale.{name}": getattr(scale, name) for name in names}
 
 
 def parameters(function):
     try:
-        return {p.name: p for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+        return {p.name: p for p in inspect.signature(function).parameters.values()
+                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     except ValueError:
         return {}
 
@@ -336,19 +399,24 @@ def parameters(function):
 def missing(name):
     "Required parameters that nobody knows how to make."
     plain = name.partition("[")[0]
-    return [p.name for p in parameters(subjects()[name]).values() if p.default is p.empty and (OWN.get(f"{plain}.{p.name}") or MAKERS.get(p.name)) is None]
+    return [p.name for p in parameters(subjects()[name]).values() if p.default is p.empty
+            and (OWN.get(f"{plain}.{p.name}") or MAKERS.get(p.name)) is None]
 
 
 def arguments(name, case):
-    "Arguments by name: the required ones, quick simulations, what the case gives, and labels where a function must be told their order."
+    """Arguments by name: the required ones, quick simulations, what the case gives, and labels where a
+    function must be told their order."""
     plain, made = name.partition("[")[0], {}
     for parameter in parameters(subjects()[name]).values():
         key, required = f"{plain}.{parameter.name}", parameter.default is parameter.empty
         maker = OWN[key] if key in OWN else MAKERS.get(parameter.name)
-        if not required and not case.bare and (parameter.name in CLASSES or (parameter.name == "decisions" and plain in TABLES)):
+        if not required and not case.bare and (parameter.name in CLASSES or (parameter.name == "decisions"
+                and plain in TABLES)):
             if "y_true" in made or plain in TABLES:
-                made[parameter.name] = case.words("counts" if "Counts" in plain else "costs")["classes" if parameter.name == "classes" else "decisions"]
-        elif maker is not None and (required or parameter.name in QUICK or parameter.name in case.given or key in OWN or parameter.name == "bounds"):
+                made[parameter.name] = case.words("counts" if "Counts" in plain else "costs")["classes"
+                        if parameter.name == "classes" else "decisions"]
+        elif maker is not None and (required or parameter.name in QUICK or parameter.name in case.given
+                                    or key in OWN or parameter.name == "bounds"):
             made[parameter.name] = maker(case)
     return made
 
@@ -370,9 +438,12 @@ def made_by(name, made):
 
 # ---- results
 
-SILENT = {"notes", "guarantee", "provenance", "taken", "quantity", "kind", "classes", "decisions", "labels", "source", "doubts", "units", "ops", "ops_low", "ops_high", "net_benefit"}  # words about a result; lists of labels
+# words about a result; lists of labels
+SILENT = {"notes", "guarantee", "provenance", "taken", "quantity", "kind", "classes", "decisions", "labels",
+          "source", "doubts", "units", "ops", "ops_low", "ops_high", "net_benefit"}
 IN_SCORES = {"threshold", "thresholds", "same_from", "same_to"}  # numbers in the unit of the scores
-CUTS = {"best_threshold", "scale.best_threshold", "tune_threshold", "decide", "cross_fit", "fit_rule"}  # functions whose low and high are in it, too
+# functions whose low and high are in it, too
+CUTS = {"best_threshold", "scale.best_threshold", "tune_threshold", "decide", "cross_fit", "fit_rule"}
 
 
 def code(label, case):
@@ -390,36 +461,47 @@ def leaves(value, case, path=()):
         found = {}
         whole = isinstance(value.index, pd.RangeIndex) and not {"model", "a"} & set(value.columns)
         if whole and set(value.columns) <= set(case.labels):
-            return leaves(value[[label for label in case.labels if label in value.columns]].to_numpy(), case, path)
+            return leaves(value[[label for label in case.labels if label in value.columns]].to_numpy(), case,
+                          path)
         for column in value.columns:
             values = value[column].to_numpy()
             place = (*path, str(code(column, case)))
             if whole:
                 found |= leaves(values, case, place)
             else:
-                keys = value.index if not isinstance(value.index, pd.RangeIndex) else [value[c].to_numpy() for c in value.columns if value[c].dtype == object or str(value[c].dtype) == "str"]
+                keys = value.index if not isinstance(value.index, pd.RangeIndex) else [value[c].to_numpy()
+                        for c in value.columns if value[c].dtype == object or str(value[c].dtype) == "str"]
                 keys = list(zip(*keys)) if isinstance(keys, list) else list(keys)
                 for n, (key, one) in enumerate(zip(keys, values)):
-                    name = str(tuple(code(k, case) for k in key) if isinstance(key, tuple) else code(key, case))
-                    found |= leaves(one, case, (*place, name if (*place, name) not in found else f"{name}#{n}"))
+                    name = str(tuple(code(k, case) for k in key) if isinstance(key, tuple)
+                               else code(key, case))
+                    found |= leaves(one, case, (*place, name if (*place, name) not in found
+                                                else f"{name}#{n}"))
         return found
     if isinstance(value, pd.Series):
-        return leaves(value.to_numpy() if isinstance(value.index, pd.RangeIndex) else value.to_dict(), case, path)
+        return leaves(value.to_numpy() if isinstance(value.index, pd.RangeIndex) else value.to_dict(), case,
+                      path)
     if isinstance(value, LabelledTable):
-        classes, decisions = ([code(label, case) for label in labels] for labels in (value.classes, value.decisions))
+        classes, decisions = ([code(label, case) for label in labels]
+                              for labels in (value.classes, value.decisions))
         array = np.asarray(value.array)
         joint = type(value).__name__ == "JointCounts"
-        for axis, labels in zip(range(array.ndim - (3 if joint else 2), array.ndim), [classes, decisions, decisions]):
+        for axis, labels in zip(range(array.ndim - (3 if joint else 2), array.ndim),
+                                [classes, decisions, decisions]):
             array = np.take(array, np.argsort([str(label) for label in labels]), axis)
         return {(*path, "array"): array}
     if isinstance(value, Mapping):
-        return {k: v for key, one in value.items() for k, v in leaves(one, case, (*path, str(code(key, case)))).items()}
+        return {k: v for key, one in value.items()
+                for k, v in leaves(one, case, (*path, str(code(key, case)))).items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [f.name for f in dataclasses.fields(value) if f.name[0] != "_" and f.compare and f.name not in SILENT]
+        fields = [f.name for f in dataclasses.fields(value) if f.name[0] != "_" and f.compare
+                  and f.name not in SILENT]
         return {k: v for name in fields for k, v in leaves(getattr(value, name), case, (*path, name)).items()}
     if hasattr(value, "get_lines"):
-        return {(*path, f"line {n}"): np.asarray(line.get_xydata(), float) for n, line in enumerate(value.get_lines())}
-    if isinstance(value, (list, tuple)) and any(isinstance(v, (list, tuple, str, np.ndarray, Result, LabelledTable)) or hasattr(v, "get_lines") for v in value):
+        return {(*path, f"line {n}"): np.asarray(line.get_xydata(), float)
+                for n, line in enumerate(value.get_lines())}
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (list, tuple, str, np.ndarray, Result,
+            LabelledTable)) or hasattr(v, "get_lines") for v in value):
         return {k: v for n, one in enumerate(value) for k, v in leaves(one, case, (*path, str(n))).items()}
     if value is None or isinstance(value, (str, np.str_)):
         value = code(value, case)
@@ -443,7 +525,8 @@ def near(a, b, rtol=1e-9):
 
 
 def close(a, b, rtol=1e-9):
-    "Equal up to rounding, NaN and infinity included; what cancels is measured by the largest number beside it."
+    """Equal up to rounding, NaN and infinity included; what cancels is measured by the largest number beside
+    it."""
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype.kind == b.dtype.kind == "f"):
         return np.array_equal(a, b)
     if a.shape != b.shape:
@@ -452,7 +535,8 @@ def close(a, b, rtol=1e-9):
 
 
 def rows_moved(order):
-    return lambda a, b, path: close(a, b) or (np.ndim(a) > 0 and (a.shape[0] == N and close(a[order], b) or a.shape[-1] == N and close(a[..., order], b)))
+    return lambda a, b, path: close(a, b) or (np.ndim(a) > 0 and (a.shape[0] == N and close(a[order], b)
+            or a.shape[-1] == N and close(a[..., order], b)))
 
 
 def rows_repeated(row):
@@ -465,7 +549,8 @@ def axes_moved(case):
 
     def relation(a, b, path):
         choices = [[None, *(order for order in orders if len(order) == size)] for size in np.shape(a)]
-        return any(close(functools.reduce(lambda moved, axis: np.take(moved, ways[axis], axis) if ways[axis] else moved, range(np.ndim(a)), a), b)
+        return any(close(functools.reduce(lambda moved, axis: np.take(moved, ways[axis], axis) if ways[axis]
+                                          else moved, range(np.ndim(a)), a), b)
                    for ways in itertools.product(*choices))
 
     return relation
@@ -473,7 +558,8 @@ def axes_moved(case):
 
 def models_moved(a, b, path):
     "By name, or in the order in which the models are listed."
-    return close(a, b) or (np.ndim(a) > 0 and 2 in np.shape(a) and any(close(np.flip(a, axis), b) for axis in range(np.ndim(a)) if np.shape(a)[axis] == 2))
+    return close(a, b) or (np.ndim(a) > 0 and 2 in np.shape(a) and any(close(np.flip(a, axis), b)
+            for axis in range(np.ndim(a)) if np.shape(a)[axis] == 2))
 
 
 def scaled(factor):
@@ -485,13 +571,15 @@ def scaled(factor):
             return False
         with np.errstate(all="ignore"):
             nothing = np.abs(b) <= 1e-12 * max(factor, 1)  # a rounding error of money
-            return np.any([near(a * f, b) for f in (1, factor, 1 / factor)] + [(a == 0) & nothing], axis=0).all()
+            return np.any([near(a * f, b) for f in (1, factor, 1 / factor)] + [(a == 0) & nothing],
+                          axis=0).all()
     return relation
 
 
 def each_rows(a, b, path):
     "One number, or one for each row's costs, all the same."
-    return close(a, b) or (np.shape(b)[:1] == (N,) and all(close(np.asarray(a), np.asarray(one)) for one in b))
+    return close(a, b) or (np.shape(b)[:1] == (N,) and all(close(np.asarray(a), np.asarray(one))
+            for one in b))
 
 
 def same(a, b, path):
@@ -504,7 +592,8 @@ def identical(a, b, path):
 
 def difference(before, after, relation, unlike=()):
     "Where two results disagree: '' if nowhere; `unlike` are fields that are not compared."
-    before, after = ({path: value for path, value in found.items() if not set(path) & {*unlike, *SILENT}} for found in (before, after))
+    before, after = ({path: value for path, value in found.items() if not set(path) & {*unlike, *SILENT}}
+                     for found in (before, after))
     if before.keys() != after.keys():
         return f"other fields: {sorted(set(before) ^ set(after))[:4]}"
     for path in before:
@@ -514,7 +603,8 @@ def difference(before, after, relation, unlike=()):
 
 
 def short(value):
-    return f"{np.array2string(value, precision=6, threshold=12)}".replace("\n", "") if isinstance(value, np.ndarray) else repr(value)
+    return f"{np.array2string(value, precision=6, threshold=12)}".replace("\n", "") if isinstance(value,
+            np.ndarray) else repr(value)
 
 
 # ---- properties
@@ -549,32 +639,38 @@ def models_in_another_order(case):
 
 
 def labels_renamed(case):
-    yield case.but(names=("well", "ill") if case.K == 2 else ("c", "a d", "B") + (("?",) if case.M > 3 else ())), same
+    yield case.but(names=("well", "ill") if case.K == 2 else ("c", "a d", "B") + (("?",) if case.M > 3
+            else ())), same
 
 
 def weights_are_repetition(case):
-    "Whole weights against rows that stand so often (weights do not say who belongs together: what asks is told by clusters); weights of one against none."
+    """Whole weights against rows that stand so often (weights do not say who belongs together: what asks is
+    told by clusters); weights of one against none."""
     if "sample_weight" in case.given:
         row = np.repeat(np.arange(N), case.w.astype(int))
-        yield case.but(rows=row, weights=np.ones(len(row)), clusters=case.cl[row] if "clusters" in case.given else row, given=(*case.given, "clusters")), rows_repeated(row)
+        yield case.but(rows=row, weights=np.ones(len(row)), clusters=case.cl[row] if "clusters" in case.given
+                       else row, given=(*case.given, "clusters")), rows_repeated(row)
     else:
         yield case.but(given=(*case.given, "sample_weight"), weights=np.ones(N)), same
 
 
 def rows_without_weight_are_not_there(name, property_, tag, case, before):
-    "Rows of weight 0, the first and the last scores among them and amounts beyond all others, against the other rows alone."
+    """Rows of weight 0, the first and the last scores among them and amounts beyond all others, against the
+    other rows alone."""
     if scale_of(name) or "sample_weight" not in parameters(subjects()[name]):
         return
     order = np.argsort(case.s)
     kept = np.setdiff1d(np.arange(N), [*order[[0, 1, 20, -2, -1]], *np.arange(5, 41, 9)])
     weights, given = np.where(np.isin(np.arange(N), kept), case.w, 0), tuple({*case.given, "sample_weight"})
     for own in (False, True):
-        with_, without = case.but(weights=weights, given=given, own=own), case.but(rows=kept, weights=weights[kept], given=given, own=own)
+        with_, without = case.but(weights=weights, given=given, own=own), case.but(rows=kept,
+                weights=weights[kept], given=given, own=own)
         try:
             alone = call(name, without)
         except ValueError:
             continue
-        relation = lambda a, b, path: close(a, b) or (np.ndim(a) > 0 and any(n == N and close(np.take(a, kept, axis), b) for axis, n in enumerate(a.shape)))  # noqa: E731
+        relation = lambda a, b, path: close(a, b) or (np.ndim(a) > 0 and any(n == N
+                and close(np.take(a, kept, axis), b) for axis, n in enumerate(a.shape)))  # noqa: E731
         if printed(arguments(name, with_)) != printed(arguments(name, without)):
             try:
                 wrong = difference(call(name, with_), alone, relation)
@@ -603,13 +699,19 @@ def costs_in_another_unit(case):
         yield case.but(unit=factor), scaled(factor)
 
 
-CHANGES = {"rows": rows_in_another_order, "rows by index": rows_with_an_index_in_another_order, "classes": classes_in_another_order, "decisions": decisions_in_another_order, "models": models_in_another_order,
-           "labels": labels_renamed, "weights": weights_are_repetition, "clusters": clusters_of_one_are_rows, "own costs": one_matrix_is_each_rows_own,
+CHANGES = {"rows": rows_in_another_order, "rows by index": rows_with_an_index_in_another_order,
+           "classes": classes_in_another_order, "decisions": decisions_in_another_order,
+           "models": models_in_another_order,
+           "labels": labels_renamed, "weights": weights_are_repetition, "clusters": clusters_of_one_are_rows,
+           "own costs": one_matrix_is_each_rows_own,
            "scores": scores_stretched, "unit": costs_in_another_unit}
 NEEDS = {"weights": "sample_weight", "clusters": "clusters"}
-UNFITTED = {"weights", "clusters"}  # asked of decisions where models are judged: what is fitted depends on random folds, which are drawn of rows
+# asked of decisions where models are judged: what is fitted depends on random folds, which are drawn of rows
+UNFITTED = {"weights", "clusters"}
 DRAWN = {"probability_best", "luck", "corrected"}
-UNLIKE = {"weights": {"n", "labelled", *DRAWN}, **dict.fromkeys(["classes", "decisions", "models", "clusters", "own costs"], DRAWN), "costs' index": {"ids"}}  # counts of rows; shares of draws
+# counts of rows; shares of draws
+UNLIKE = {"weights": {"n", "labelled", *DRAWN}, **dict.fromkeys(["classes", "decisions", "models", "clusters",
+        "own costs"], DRAWN), "costs' index": {"ids"}}
 MAY_REFUSE = {"labels", "rows by index", "own costs", "index", "stack"}
 
 
@@ -638,13 +740,15 @@ def narrow(array):
 
 
 def carried(array):
-    "A read-only copy, column by column, of every second row of what was pickled, numbers the other way round."
+    """A read-only copy, column by column, of every second row of what was pickled, numbers the other way
+    round."""
     array = pickle.loads(pickle.dumps(copy.deepcopy(array)))
     array = array.astype(array.dtype.newbyteorder(">")) if array.dtype.kind in "fi" else array
     return read_only(np.asfortranarray(np.repeat(array, 2, axis=0))[::2])
 
 
-CONTAINERS = {"pickled, copied, big-endian, strided, read-only": carried, "float32": narrow, "a list": np.ndarray.tolist}
+CONTAINERS = {"pickled, copied, big-endian, strided, read-only": carried, "float32": narrow,
+              "a list": np.ndarray.tolist}
 
 
 def as_series(array, index):
@@ -674,20 +778,25 @@ def columns(made):
 
 def on_dask(made):
     import dask.array as da
-    return {name: dressed(value, lambda array: da.from_array(array, chunks=(17, *array.shape[1:])) if len(array) == N else array) for name, value in made.items()}
+    return {name: dressed(value, lambda array: da.from_array(array, chunks=(17, *array.shape[1:]))
+                          if len(array) == N else array) for name, value in made.items()}
 
 
 def counted(function):
     "A function of counts as one of rows."
     def of_rows(y_true, *decided, costs, groups=None, **options):
-        return function((ce.joint_counts if len(decided) > 1 else ce.confusion_counts)(y_true, *decided, classes=costs), costs, **options)
+        return function((ce.joint_counts if len(decided) > 1 else ce.confusion_counts)(y_true, *decided,
+                classes=costs), costs, **options)
     return of_rows
 
 
 IN_MEMORY = {  # names of `scale` that are not in the flat API as they stand there
-    "interval": lambda y_true, decisions, costs, **options: counted(ce.interval)(y_true, decisions, costs=costs, **options),
-    "difference": lambda y_true, decisions_a, decisions_b, costs, **options: counted(ce.difference)(y_true, decisions_a, decisions_b, costs=costs, **options),
-    "fit_calibrator": lambda posteriors, y_true, priors=None, sample_weight=None, classes=None: ce.AffineCalibrator(classes=classes).fit(
+    "interval": lambda y_true, decisions, costs, **options: counted(ce.interval)(y_true, decisions,
+        costs=costs, **options),
+    "difference": lambda y_true, decisions_a, decisions_b, costs, **options: counted(ce.difference)(y_true,
+        decisions_a, decisions_b, costs=costs, **options),
+    "fit_calibrator": lambda posteriors, y_true, priors=None, sample_weight=None,
+    classes=None: ce.AffineCalibrator(classes=classes).fit(
         np.log(posteriors), y_true, priors=priors, sample_weight=sample_weight),
 }
 
@@ -728,18 +837,23 @@ def once(name, case, *key):
 
 
 def tried_cases(name):
-    "The cases that a function takes: two classes, three, three and a fourth decision; each plain, and with all that can be given. A ValueError is a case not taken."
+    """The cases that a function takes: two classes, three, three and a fourth decision; each plain, and with
+    all that can be given. A ValueError is a case not taken."""
     if missing(name):
-        raise TypeError(f"{name}: nobody knows how to make {', '.join(missing(name))}; add it to MAKERS (or, if the name means something else here, "
-                        f"to OWN as '{name}.{missing(name)[0]}') in tests/invariances.py, or say in NOT of tests/test_invariances.py why {name!r} has no arguments to change")
+        raise TypeError(f"{name}: nobody knows how to make {', '.join(missing(name))}; add it to MAKERS (or, "
+                        f"if the name means something else here, "
+                        f"to OWN as '{name}.{missing(name)[0]}') in tests/invariances.py, or say in NOT of "
+                        f"tests/test_invariances.py why {name!r} has no arguments to change")
     known, found, refusals = parameters(subjects()[name]), {}, []
-    options = [option for option in EVERYTHING if option in known and known[option].default is not inspect.Parameter.empty]
+    options = [option for option in EVERYTHING if option in known and known[option].default
+               is not inspect.Parameter.empty]
     for tag, case in CASES.items():
         for more in [(), *([(*options,)] if options and tag != "3" else [])]:
             if tag + (" all" if more else "") not in TAGS.get(name, (tag, f"{tag} all")):
                 continue
             try:
-                found[tag + (" all" if more else "")] = case.but(given=more), call(name, case.but(given=more), on_dask if scale_of(name) else lambda made: made)
+                found[tag + (" all" if more else "")] = case.but(given=more), call(name, case.but(given=more),
+                        on_dask if scale_of(name) else lambda made: made)
             except ValueError as error:
                 refusals.append(f"{tag}: {error}")
     if not found:
@@ -750,7 +864,8 @@ def tried_cases(name):
 def check(name, property_):
     "What a property comes to for a function: '' not meaningful, 'holds', 'refused', or where it fails."
     function = PROPERTIES[property_]
-    outcomes = [told for tag, (case, result) in variants(name).items() for told in function(name, property_, tag, case, result)]
+    outcomes = [told for tag, (case, result) in variants(name).items()
+                for told in function(name, property_, tag, case, result)]
     bad = [told for told in outcomes if told not in ("holds", "refused")]
     return bad[0] if bad else "holds" if "holds" in outcomes else "refused" if outcomes else ""
 
@@ -778,7 +893,8 @@ def of_the_case(name, property_, tag, case, before):
     for changed, relation in CHANGES[property_](case):
         if printed(arguments(name, changed)) != made:
             if property_ == "scores":
-                yield tried(property_, tag, in_ranks(name, before, case), relation, lambda: in_ranks(name, call(name, changed), changed))
+                yield tried(property_, tag, in_ranks(name, before, case), relation, lambda: in_ranks(name,
+                        call(name, changed), changed))
             else:
                 yield tried(property_, tag, before, relation, lambda: call(name, changed))
 
@@ -787,7 +903,8 @@ def in_ranks(name, found, case):
     "Numbers in the unit of the scores as their place among the scores."
     places = np.sort(scores(case))
     ends = IN_SCORES | ({"low", "high"} if name in CUTS else set())
-    return {path: np.searchsorted(places, value).astype(float) if ends & set(path) and isinstance(value, np.ndarray) else value for path, value in found.items()}
+    return {path: np.searchsorted(places, value).astype(float) if ends & set(path)
+            and isinstance(value, np.ndarray) else value for path, value in found.items()}
 
 
 def stacked(name, property_, tag, case, before):
@@ -803,10 +920,13 @@ def stacked(name, property_, tag, case, before):
     for k in (0, n - 2, n - 1):
         def part(path, alone):
             found = together.get(path)
-            return np.asarray(found[k]) if isinstance(found, np.ndarray) and np.ndim(found) == np.ndim(alone) + 1 and len(found) == n else found
+            return np.asarray(found[k]) if isinstance(found, np.ndarray) and np.ndim(found) == np.ndim(
+                alone) + 1 and len(found) == n else found
         single = case.but(table=k)
-        alone = call(name, single) if k or printed(arguments(name, single)) != printed(arguments(name, case)) else before
-        yield tried(property_, f"{tag}, table {k}", alone, same, lambda: {path: part(path, value) for path, value in alone.items()})
+        alone = call(name, single) if k or printed(arguments(name, single)) != printed(arguments(name,
+                case)) else before
+        yield tried(property_, f"{tag}, table {k}", alone, same, lambda: {path: part(path, value)
+                for path, value in alone.items()})
 
 
 def contained(name, property_, tag, case, before):
@@ -819,8 +939,10 @@ def contained(name, property_, tag, case, before):
         return
     made = arguments(name, bare)
     for how, dress in CONTAINERS.items():
-        if any(printed(dressed(value, lambda array: np.zeros(1))) != printed(value) for value in made.values()):
-            yield tried(property_, f"{tag}, {how}", plain, identical, lambda: call(name, bare, lambda made: {key: dressed(value, dress) for key, value in made.items()}))
+        if any(printed(dressed(value, lambda array: np.zeros(1))) != printed(value)
+               for value in made.values()):
+            yield tried(property_, f"{tag}, {how}", plain, identical, lambda: call(name,
+                    bare, lambda made: {key: dressed(value, dress) for key, value in made.items()}))
 
 
 def indexed(name, property_, tag, case, before):
@@ -835,9 +957,11 @@ def indexed(name, property_, tag, case, before):
 
 
 def own_costs_indexed(name, property_, tag, case, before):
-    "Costs of single rows remember the index of the series that they came from: in the same order nothing changes, in another they are refused."
+    """Costs of single rows remember the index of the series that they came from: in the same order nothing
+    changes, in another they are refused."""
     own = case.but(bare=True, own=True)
-    if scale_of(name) or case.K != 2 or not columns(arguments(name, own)) or not any(isinstance(v, ce.ExampleCosts) for v in arguments(name, own).values()):
+    if scale_of(name) or case.K != 2 or not columns(arguments(name, own)) or not any(isinstance(v,
+            ce.ExampleCosts) for v in arguments(name, own).values()):
         return
     try:
         plain = call(name, own)
@@ -846,8 +970,10 @@ def own_costs_indexed(name, property_, tag, case, before):
     index = np.arange(N) + 7
 
     def dress(made, order):
-        of_rows = {key: dressed(value, lambda array: as_series(array, index) if len(array) == N else array) for key, value in made.items()}
-        return {key: ce.ExampleCosts(fp=pd.Series(v.array[:, 0, 1], index[order]), fn=v.array[:, 1, 0]) if isinstance(v, ce.ExampleCosts) else v for key, v in of_rows.items()}
+        of_rows = {key: dressed(value, lambda array: as_series(array, index) if len(array) == N else array)
+                   for key, value in made.items()}
+        return {key: ce.ExampleCosts(fp=pd.Series(v.array[:, 0, 1], index[order]), fn=v.array[:, 1, 0])
+                if isinstance(v, ce.ExampleCosts) else v for key, v in of_rows.items()}
 
     yield tried(property_, tag, plain, same, lambda: call(name, own, lambda made: dress(made, np.arange(N))))
     try:
@@ -862,16 +988,19 @@ def in_memory(name, property_, tag, case, before):
     if plain is None:
         return
     if plain not in IN_MEMORY and plain not in ce.__all__:
-        raise TypeError(f"{name}: not a name of the flat API; say in IN_MEMORY of tests/invariances.py what the same is in memory")
+        raise TypeError(f"{name}: not a name of the flat API; say in IN_MEMORY of tests/invariances.py what "
+                        f"the same is in memory")
     function = IN_MEMORY.get(plain) or getattr(ce, plain)
 
     def memory(case):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            made = {key: value for key, value in arguments(name, case).items() if key not in ("scheduler", "gather", "bins") or (key == "bins" and plain == "reliability")}
+            made = {key: value for key, value in arguments(name, case).items() if key not in ("scheduler",
+                    "gather", "bins") or (key == "bins" and plain == "reliability")}
             return leaves(use(name, function(**made), case), case)
 
-    cases = {"": case, ", words": case.but(names=("well", "ill")), ", turned": case.but(names=(1, 0)), ", letters": case.but(names=("b", "a"))} if case.K == 2 and "all" not in tag else {"": case}
+    cases = {"": case, ", words": case.but(names=("well", "ill")), ", turned": case.but(names=(1, 0)),
+             ", letters": case.but(names=("b", "a"))} if case.K == 2 and "all" not in tag else {"": case}
     for how, case in cases.items():
         try:
             expected = memory(case)
@@ -896,7 +1025,8 @@ def kept(name, property_, tag, case, before):
 
 
 def ends_are_where_the_test_turns(name, property_, tag, case, before):
-    "The p-value of a method at an end of its interval is one minus the confidence; of methods without replicates."
+    """The p-value of a method at an end of its interval is one minus the confidence; of methods without
+    replicates."""
     unasked = "clopper_pearson" if name in ("interval", "difference") else ""
     record = ce.METHODS.get(name.partition("[")[2].rstrip("]") or unasked)
     if record is None or record.needs_rng or tag != "2":
@@ -906,11 +1036,15 @@ def ends_are_where_the_test_turns(name, property_, tag, case, before):
     for table in several:
         fit = record.function(table[None, None].astype(float), worth[None, None])
         ends = [float(np.ravel(end)[0]) for end in fit.ends(.025)]
-        told = [float(np.ravel(fit.p_value(end))[0]) for end in ends if fit.p_value and worth.min() < end < worth.max()]
+        told = [float(np.ravel(fit.p_value(end))[0]) for end in ends if fit.p_value
+                and worth.min() < end < worth.max()]
         yield "holds" if np.allclose(told, .05, rtol=1e-4) else f"[{tag}] p is {told} at the ends {ends}"
 
 
-PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained, "index": indexed, "costs' index": own_costs_indexed, "no weight": rows_without_weight_are_not_there, "Dask": in_memory, "ends": ends_are_where_the_test_turns, "twice": kept}
+PROPERTIES = {**dict.fromkeys(CHANGES, of_the_case), "stack": stacked, "containers": contained,
+              "index": indexed, "costs' index": own_costs_indexed,
+              "no weight": rows_without_weight_are_not_there, "Dask": in_memory,
+              "ends": ends_are_where_the_test_turns, "twice": kept}
 
 
 def table(names):
@@ -924,7 +1058,9 @@ def table(names):
         except (TypeError, ArithmeticError) as error:
             print(f"{name:36} {error}"[:300], flush=True)
             continue
-        lines.append(f"{name:36} " + " ".join(f"{ {'': '', 'holds': '+', 'refused': 'r'}.get(t, 'x'):6}" for t in told) + (f" {time.process_time() - start:.1f} s" if "-v" in sys.argv else ""))
+        lines.append(f"{name:36} " + " ".join(f"{ {'': '', 'holds': '+', 'refused': 'r'}.get(t, 'x'):6}"
+                                              for t in told) + (f" {time.process_time() - start:.1f} s"
+                if "-v" in sys.argv else ""))
         if "-v" in sys.argv:
             lines += [f"    {p}: {t}" for p, t in zip(PROPERTIES, told) if t not in ("", "holds", "refused")]
         print("\n".join(lines), flush=True)

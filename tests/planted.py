@@ -1,4 +1,5 @@
-"""Slips of kinds that were in the package (FINDINGS of its third edition), to be put back by a test: plant(monkeypatch), and the checks that see each."""
+"""Slips of kinds that were in the package (FINDINGS of its third edition), to be put back by a test:
+plant(monkeypatch), and the checks that see each."""
 import contextlib
 
 import numpy as np
@@ -46,7 +47,8 @@ def another_engine(monkeypatch):
         for name in ("loss_interval", "loss_difference"):
             if hasattr(module, name):
                 def old(*losses, function=getattr(bs, name), **options):
-                    options = {key: value for key, value in options.items() if key not in ("method", "bounds", "heaviest")}
+                    options = {key: value for key, value in options.items()
+                               if key not in ("method", "bounds", "heaviest")}
                     return function(*losses, **options, method="bootstrap_t")
                 monkeypatch.setattr(module, name, old)
 
@@ -81,7 +83,8 @@ def positive_is_one(monkeypatch):
 
 SLIPS = {
     "A1 wrong ends": (ends_a_thousandth_short, [("interval", "ends"), ("difference", "ends")]),
-    "A4 one keyword leaves the engine": (another_engine, [("evaluate", "own costs"), ("evaluate", "weights"), ("evaluate", "clusters"), ("best_of", "own costs"),
+    "A4 one keyword leaves the engine": (another_engine, [("evaluate", "own costs"), ("evaluate", "weights"),
+        ("evaluate", "clusters"), ("best_of", "own costs"),
                                                           ("simultaneous_differences", "clusters")]),
     "B1 policies by looks": (rule_by_looks, [("evaluate", "scores"), ("decide", "scores")]),
     "C1 the wrong class on Dask": (positive_is_one, [("scale.best_threshold", "Dask")]),

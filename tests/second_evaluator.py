@@ -1,17 +1,23 @@
 """A second evaluator of the default interval, on the real line and with other mathematics than the package's.
 
 The mean cost of one sample under Dirichlet(a_0, ..., a_k) is a chain of Beta laws: R_0 = c_0 and
-R_j = R_{j-1} + B_j (c_j - R_{j-1}) with independent B_j ~ Beta(a_j, a_0 + ... + a_{j-1}). So its density is found
+R_j = R_{j-1} + B_j (c_j - R_{j-1}) with independent B_j ~ Beta(a_j, a_0 + ... + a_{j-1}). So its density is
+found
 by one-dimensional integrals of positive functions, one for each further cost, and that of several strata by
 convolutions. No complex number, no contour, no saddle point, no incomplete beta function.
 
-A density is held as Chebyshev polynomials on panels that are halved until the last coefficients vanish. Panels end
-at all costs (between them a density of integer parameters is a polynomial, at them it has kinks), and each integral
-is cut wherever either of its factors is. The integration variable is that of the narrower factor, and costs are
+A density is held as Chebyshev polynomials on panels that are halved until the last coefficients vanish.
+Panels end
+at all costs (between them a density of integer parameters is a polynomial, at them it has kinks), and each
+integral
+is cut wherever either of its factors is. The integration variable is that of the narrower factor, and costs
+are
 counted from the cell with most examples, so that a law of width 1e-9 next to a cost of 1 loses no digits.
 
-Every law is held to its integral, mean and variance, which have closed forms. Against exact residues (n up to 50)
-tails are within 2e-13 of their value, against integrals of 22 to 30 digits within 3e-12 (n up to 1e9, where the last
+Every law is held to its integral, mean and variance, which have closed forms. Against exact residues (n up to
+50)
+tails are within 2e-13 of their value, against integrals of 22 to 30 digits within 3e-12 (n up to 1e9, where
+the last
 digit of a cost makes as much). `measure` is the yardstick: what an end may be off is a share of the width.
 """
 import functools
@@ -132,14 +138,17 @@ def fitted(density, starts, ends, noise):
         last = np.abs(coefficients[:, -2:]).max(-1)
         good = (last <= noise * size + TINY * peak) | (half <= 4 * EPS * np.abs(middle))
         good |= last * (ends - starts) < LITTLE
-        good |= (last > before / 8) & (last < ROUNDED * size)  # halving did not help: these are the last digits
+        # halving did not help: these are the last digits
+        good |= (last > before / 8) & (last < ROUNDED * size)
         done.append((starts[good], ends[good], coefficients[good], size[good]))
         starts, ends, middle = starts[~good], ends[~good], middle[~good]
         if not 0 < len(starts) < MOST:
             break
-        starts, ends, before = np.concatenate([starts, middle]), np.concatenate([middle, ends]), np.tile(last[~good], 2)
+        starts, ends, before = np.concatenate([starts, middle]), np.concatenate([middle,
+                ends]), np.tile(last[~good], 2)
     if len(starts):
-        raise ArithmeticError(f"a density was not resolved: {len(starts)} panels are left after {depth} halvings")
+        raise ArithmeticError(
+            f"a density was not resolved: {len(starts)} panels are left after {depth} halvings")
     starts, ends, coefficients, size = (np.concatenate(part) for part in zip(*done))
     order = np.argsort(starts)
     wanted = np.flatnonzero(size[order] > TINY * peak)
@@ -160,7 +169,8 @@ def certified(law):
 
 
 def mesh(low, high, knots, mean, sd, smoothed=()):
-    """Panels to begin with: cut at the knots, at some standard deviations, and at both sides of every kink that the
+    """Panels to begin with: cut at the knots, at some standard deviations, and at both sides of every kink
+    that the
     narrower of two laws has smoothed: (low, middle, high), if that is narrow."""
     cuts = [mean + sd * np.array([-30, -16, *np.linspace(-9, 9, 13), 16, 30]), knots, [low, high]]
     cuts += [ends for ends in smoothed if max(ends) - min(ends) < 4 * sd]
@@ -191,7 +201,8 @@ def stirling_rest(n):
 
 @dataclass
 class Beta:
-    "Beta(a, total) for whole a <= total or a few more: its density from the peak downwards, and where it matters."
+    """Beta(a, total) for whole a <= total or a few more: its density from the peak downwards, and where it
+    matters."""
 
     a: float
     total: float
@@ -223,7 +234,8 @@ class Beta:
             return self.peak - p * (up - np.log1p(up)) - q * (down - np.log1p(down))
 
     def edge(self, sign):
-        "Where the density has fallen by exp(-DROP) or a little more, or 0 or 1; in steps that double, then halve."
+        """Where the density has fallen by exp(-DROP) or a little more, or 0 or 1; in steps that double, then
+        halve."""
         limit, step = max(sign, 0.0), sign * math.sqrt(self.variance)
         good, bad = self.mode, min(max(self.mode + step, 0.0), 1.0)
         while bad != limit and self.log_density(bad) > self.peak - DROP:
@@ -272,7 +284,8 @@ def next_cost(law, beta, cost):
         low, high = corners.min(), corners.max()
         density = functools.partial(along_beta if narrow else along_law, law, beta, cost)
         share = np.array([beta.edges[0], beta.mean, beta.edges[-1]])
-        smoothed = [k + share * (cost - k) for k in [*law.kinks(), *law.fine()][:KNOTS]] + [np.array([y[0], law.mean, y[1]])]
+        smoothed = [k + share * (cost - k)
+                    for k in [*law.kinks(), *law.fine()][:KNOTS]] + [np.array([y[0], law.mean, y[1]])]
     noise = rounding(law, low, high, variance, beta.a)
     edges, coefficients = fitted(density, *mesh(low, high, knots, mean, math.sqrt(variance), smoothed), noise)
     return certified(Law(law.origin, edges, coefficients, mean, variance, knots, noise))
@@ -283,7 +296,8 @@ def along_beta(law, beta, cost, x):
     column, small = x[:, None], beta.total < SMALL
     ends = beta.rest if small else beta.edges  # 1 - b, or b
     with np.errstate(divide="ignore", invalid="ignore"):
-        cuts = ((column - cost) if small else (column - law.edges)) / ((law.edges - cost) if small else (cost - law.edges))
+        cuts = ((column - cost) if small else (column - law.edges)) / ((law.edges - cost) if small
+                else (cost - law.edges))
     # the R that go with b in [0, 1] are those on the far side of x, seen from the cost
     reached = (law.edges - column) * np.sign(column - cost) > 0
     cuts = np.clip(np.where(reached & np.isfinite(cuts), cuts, ends[0]), ends.min(), ends.max())
@@ -319,7 +333,8 @@ def along_law(law, beta, cost, x):
 
 
 def sample_law(counts, costs):
-    "The law of the mean of the costs (finite, at most about 1) under Dirichlet(counts), cells of count 0 dropped."
+    """The law of the mean of the costs (finite, at most about 1) under Dirichlet(counts), cells of count 0
+    dropped."""
     values, cell = np.unique(np.asarray(costs, float)[np.asarray(counts) > 0], return_inverse=True)
     a = np.bincount(cell, np.asarray(counts, float)[np.asarray(counts) > 0])
     order = np.argsort(-a, kind="stable")
@@ -352,13 +367,15 @@ def sum_law(one, other):
         at = x[row] - middle
         inside = (at > wide.edges[0]) & (at < wide.edges[-1])
         row, y, weight, middle, at = row[inside], y[inside], weight[inside], middle[inside], at[inside]
-        value = narrow.density(y, narrow.panel(middle)) * wide.density(x[row, None] - y, wide.panel(at)) * weight
+        value = narrow.density(y, narrow.panel(middle)) * wide.density(x[row, None] - y,
+                wide.panel(at)) * weight
         return np.bincount(row, value.sum(-1), len(x))
 
     noise = max(narrow.noise, rounding(wide, low, high, variance))
     around = np.array([narrow.edges[0], narrow.mean, narrow.edges[-1]])
     smoothed = [k + around for k in [*wide.kinks(), *wide.fine()][:KNOTS]]
-    smoothed += [[k + end] for a, b in ((wide, narrow), (narrow, wide)) for k in a.fine()[:12] for end in b.edges[[0, -1]]]
+    smoothed += [[k + end] for a, b in ((wide, narrow), (narrow, wide)) for k in a.fine()[:12]
+                 for end in b.edges[[0, -1]]]
     edges, coefficients = fitted(density, *mesh(low, high, knots, mean, math.sqrt(variance), smoothed), noise)
     return certified(Law(origin, edges, coefficients, mean, variance, knots, noise))
 
@@ -408,7 +425,8 @@ def solution(strata, tail):
     upper, under = upper_law(strata), upper_law([(counts, -costs) for counts, costs in strata])
     high, low = (law.origin + law.quantile_above(tail) for law in (upper, under))
     # P(L <= 0) is P(-L >= 0); a law all at one point of 0 has both
-    shares = [law.above(-law.origin) if len(law.coefficients) else float(law.origin >= 0) for law in (upper, under)]
+    shares = [law.above(-law.origin) if len(law.coefficients) else float(law.origin >= 0)
+              for law in (upper, under)]
     return math.ldexp(-low, power), math.ldexp(high, power), min(1.0, 2 * min(shares))
 
 

@@ -25,15 +25,18 @@ def test_no_row_class_or_pair_of_decisions_costs_more_or_less(seed):
     priced = ce.ExampleCosts.from_array(own, classes=range(K), decisions=labels)
     first, second = subsets(M, rng), subsets(M, rng)
     a, b = ([labels[j] for j in side] for side in (first, second))
-    for costs, rows in ((priced, own), (ce.CostMatrix(own[0] + np.eye(K, M), decisions=labels, classes=range(K)), own[:1] + np.eye(K, M))):
+    for costs, rows in ((priced, own), (ce.CostMatrix(own[0] + np.eye(K, M), decisions=labels,
+                                                      classes=range(K)), own[:1] + np.eye(K, M))):
         for k in range(K):
             apart = [row[k, i] - row[k, j] for row in rows for i in first for j in second]
             one = [row[k, i] for row in rows for i in first]
             ends, alone = ce.attainable(costs, a, b, by_class=True), ce.attainable(costs, a, by_class=True)
-            assert (ends[0][k], ends[1][k], alone[0][k], alone[1][k]) == (min(apart), max(apart), min(one), max(one))
+            assert (ends[0][k], ends[1][k], alone[0][k], alone[1][k]) == (min(apart), max(apart), min(one),
+                    max(one))
         assert ce.attainable(costs, a, b) == (ends[0].min(), ends[1].max())
         assert ce.attainable(costs, a, b, heaviest=3) == (3 * ends[0].min(), 3 * ends[1].max())
-        assert ce.attainable(costs, second=labels) == tuple(sign * np.ptp(rows, axis=2).max() for sign in (-1, 1))
+        assert ce.attainable(costs, second=labels) == tuple(sign * np.ptp(rows, axis=2).max()
+                for sign in (-1, 1))
         assert ce.attainable(costs, labels[0]) == ce.attainable(costs, [labels[0]])
 
 
@@ -45,13 +48,15 @@ def test_blocks_of_rows_are_one_table(monkeypatch):
 
 
 def test_a_cap_lets_what_varies_be_anything_up_to_it():
-    "Against every corner of what the cells can be: a constant cell stays, a cell that varies keeps the signs seen in it."
+    """Against every corner of what the cells can be: a constant cell stays, a cell that varies keeps the
+    signs seen in it."""
     own = np.array([[[0, 1, -3], [20, 0, 5]], [[0, 2, 4], [300, 0, 5]]], float)
     cells = [[0], [0, 500], [-500, 500], [0, 500], [0], [5]]
     corners = np.array(list(itertools.product(*cells))).reshape(-1, 2, 3)
     for first, second in itertools.product([[0], [1], [0, 2], [0, 1, 2]], repeat=2):
         apart = corners[..., first, None] - corners[..., None, second]
-        assert ce.attainable(ce.ExampleCosts.from_array(own), first, second, largest=500) == (apart.min(), apart.max())
+        assert ce.attainable(ce.ExampleCosts.from_array(own), first, second, largest=500) == (apart.min(),
+                apart.max())
     assert ce.attainable(ce.ExampleCosts.from_array(own), 1, largest=500) == (0, 500)
 
 
@@ -82,28 +87,33 @@ def doors(y, costs, clusters=True):
 
 
 def test_a_class_that_was_not_seen_is_possible_through_all_doors():
-    "With no positive among 60 a positive still costs 20: the upper end once was .0596 as soon as weights, clusters or own costs were given."
+    """With no positive among 60 a positive still costs 20: the upper end once was .0596 as soon as weights,
+    clusters or own costs were given."""
     z = np.zeros(60, int)
     for name, given in [*doors(z, C), ("propensity", {"costs": C, "propensity": 1.})]:
         report = ce.evaluate(z, {"a": ce.Decisions(z)}, **given, rng=0)
         ladder = report.ladder.set_index("model")
         assert report.best["high"][0] == pytest.approx(1.19259, abs=1e-5), name
-        assert ladder.loc["always 0", "high"] == pytest.approx(1.19259, abs=1e-5) and ladder.loc["oracle", "high"] == 0, name
+        assert ladder.loc["always 0", "high"] == pytest.approx(1.19259, abs=1e-5) and ladder.loc["oracle",
+                "high"] == 0, name
     half = ce.evaluate(z, {"a": ce.Decisions(z)}, C, propensity=.5, rng=0)
     assert half.best["high"][0] == pytest.approx(1.19259, abs=1e-5)
 
 
 def test_against_a_constant_no_more_can_be_lost_than_that_constant_allows():
-    "A rule against 'block nobody' can lose no more than a false alarm; the lower end once allowed for a miss that 'nobody' makes, too."
+    """A rule against 'block nobody' can lose no more than a false alarm; the lower end once allowed for a
+    miss that 'nobody' makes, too."""
     y = np.repeat([0, 1], [990, 10])
     d = y.copy()
     d[:10], d[990:995] = 1, 0
     for name, given in [*doors(y, C), ("propensity", {"costs": C, "propensity": 1.})]:
         saved = ce.evaluate(y, {"a": ce.Decisions(d)}, **given, rng=0).against_constant.iloc[0]
-        assert saved[["low", "high", "p_value"]].tolist() == pytest.approx([.02108, .22279, .000983], abs=1e-5), name
+        assert saved[["low", "high", "p_value"]].tolist() == pytest.approx([.02108, .22279, .000983],
+                abs=1e-5), name
     by_losses = ce.loss_difference(C[y, 0], C[y, d], bounds=ce.attainable(C, 0, [0, 1]))
     by_counts = ce.difference(ce.joint_counts(y, 0 * y, d), C, first=0)
-    assert [by_losses.low, by_counts.low, by_counts.p_value] == pytest.approx([saved["low"], saved["low"], saved["p_value"]])
+    assert [by_losses.low, by_counts.low, by_counts.p_value] == pytest.approx([saved["low"], saved["low"],
+            saved["p_value"]])
     fraud = ce.ExampleCosts(fp=1, fn=np.where(np.arange(1000) == 3, 2000., 50))  # of one *negative* row
     one = ce.evaluate(y, {"a": ce.Decisions(d)}, fraud, rng=0).against_constant.iloc[0]
     assert one["low"] > -.03 and one["high"] > 5  # a false alarm more; the row of 2,000 might be caught
@@ -112,8 +122,10 @@ def test_against_a_constant_no_more_can_be_lost_than_that_constant_allows():
 def test_a_side_that_cannot_take_a_decision_did_not():
     y, d = np.repeat([0, 1], [90, 10]), np.repeat([0, 1], [95, 5])
     joint = ce.joint_counts(y, d, 0 * y, classes=ce.CostMatrix(C))
-    assert ce.difference(joint, C, second=0).high == ce.difference(joint, C, second=[0]).high < ce.difference(joint, C).high
-    with pytest.raises(ValueError, match="first: 1 is none of the decisions that it can take, but was decided"):
+    assert ce.difference(joint, C, second=0).high == ce.difference(joint, C,
+            second=[0]).high < ce.difference(joint, C).high
+    with pytest.raises(ValueError,
+                       match="first: 1 is none of the decisions that it can take, but was decided"):
         ce.difference(joint, C, first=0)
 
 
@@ -122,7 +134,8 @@ def test_a_part_of_the_cost_is_what_that_part_can_cost():
     y = np.zeros(900, int)
     d = np.where(np.arange(900) < 27, 1, 0)
     dear = ce.evaluate(y, {"a": ce.Decisions(d)}, [[0, 2], [20, 0]], rng=0).breakdown().set_index("name")
-    own = ce.evaluate(y, {"a": ce.Decisions(d)}, ce.ExampleCosts(fp=2, fn=np.full(900, 20.)), rng=0).breakdown().set_index("name")
+    own = ce.evaluate(y, {"a": ce.Decisions(d)}, ce.ExampleCosts(fp=2, fn=np.full(900, 20.)),
+                      rng=0).breakdown().set_index("name")
     level = 1 - .05 / len(dear)
     share = ce.interval([[873, 27]], [[0, 2]], confidence=level)
     for table in (dear, own):
@@ -157,7 +170,8 @@ def missed(n_sets, draw):
 
 
 def test_a_weight_that_no_label_shows_follows_from_the_propensities():
-    "One row in fifty costs 20 and is looked up in one of 50 cases: the interval once left the truth out in 44 % of such sets."
+    """One row in fifty costs 20 and is looked up in one of 50 cases: the interval once left the truth out in
+    44 % of such sets."""
     def draw(rng):
         rare = np.arange(400) % 10 == 0  # looked up with probability .02, and wrong in half of the cases
         y = (rare & (rng.random(400) < .5)).astype(int)
@@ -180,24 +194,29 @@ def test_with_a_propensity_the_amounts_of_unlabelled_rows_may_come():
     y = np.array([0, 1, 0, 0, None, None] * 10, object)
     amounts = np.where(y == None, 500., 20.)  # noqa: E711
     d = ce.Decisions(np.zeros(60, int))
-    dear, cheap = (ce.evaluate(y, {"a": d}, ce.ExampleCosts(fp=1, fn=fn), propensity=.5, rng=0).best["high"][0] for fn in (amounts, np.full(60, 20.)))
+    dear, cheap = (ce.evaluate(y, {"a": d}, ce.ExampleCosts(fp=1, fn=fn), propensity=.5,
+                               rng=0).best["high"][0] for fn in (amounts, np.full(60, 20.)))
     assert dear > cheap + 20
 
 
 def test_the_heaviest_cluster_of_a_population_can_be_stated():
-    "Of clusters of 1, 2 or 50 rows the large ones decide, and forty may show none: with heaviest=50 the upper end holds."
+    """Of clusters of 1, 2 or 50 rows the large ones decide, and forty may show none: with heaviest=50 the
+    upper end holds."""
     def draw(rng, heaviest=50):
         size = rng.choice([1, 2, 50], 40, p=[.6, .37, .03])
         wrong = np.repeat(np.where(size == 50, rng.random(40) < .5, rng.random(40) < .05), size)
         truth = (.03 * 50 * .5 + (.6 + .74) * .05) / (.6 + .74 + 1.5)
-        return truth, ce.loss_interval(wrong * 1., clusters=np.repeat(np.arange(40), size), bounds=(0, 1), heaviest=heaviest)
+        return truth, ce.loss_interval(wrong * 1., clusters=np.repeat(np.arange(40), size), bounds=(0, 1),
+                                       heaviest=heaviest)
 
     assert missed(60, draw)[1] <= .05
     assert missed(60, lambda rng: draw(rng, None))[1] > .1
     y, d, clusters = np.zeros(60, int), np.zeros(60, int), np.repeat(np.arange(40), [1] * 20 + [2] * 20)
-    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, C, clusters=clusters, heaviest=cap, rng=0) for cap in (None, 50))
+    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, C, clusters=clusters, heaviest=cap, rng=0)
+                     for cap in (None, 50))
     assert capped.best["high"][0] > 5 * plain.best["high"][0]
-    assert "no weight of a unit exceeds 50" in " ".join(capped.notes) and "cluster sizes are those of these rows" in " ".join(plain.notes)
+    assert "no weight of a unit exceeds 50" in " ".join(
+        capped.notes) and "cluster sizes are those of these rows" in " ".join(plain.notes)
     assert capped.with_costs([[0, 1], [20, 0]]).best["high"][0] == capped.best["high"][0]
     counted = ce.evaluate_counted(y, {"a": d}, C, np.ones(60), clusters=clusters, heaviest=50, rng=0)
     assert counted.best["high"][0] == pytest.approx(capped.best["high"][0])
@@ -208,17 +227,22 @@ def test_the_largest_amount_of_a_population_can_be_stated():
     y, d = np.repeat([0, 1], [95, 5]), np.repeat([0, 1], [97, 3])
     fraud = ce.ExampleCosts(fp=1, fn=np.maximum(20 * rng.random(100), 5))
     groups = np.arange(100) % 2
-    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, fraud, largest=cap, groups=groups, rng=0) for cap in (None, 1000))
-    assert capped.groups[["fnr_high", "fpr_high"]].equals(plain.groups[["fnr_high", "fpr_high"]])  # rates have no amounts
+    plain, capped = (ce.evaluate(y, {"a": ce.Decisions(d)}, fraud, largest=cap, groups=groups, rng=0)
+                     for cap in (None, 1000))
+    # rates have no amounts
+    assert capped.groups[["fnr_high", "fpr_high"]].equals(plain.groups[["fnr_high", "fpr_high"]])
     assert capped.best["high"][0] > 10 * plain.best["high"][0]
-    assert capped.against_constant["low"][0] == pytest.approx(plain.against_constant["low"][0])  # a false alarm costs 1 in any population
-    assert "no amount exceeds 1000" in " ".join(capped.notes) and "amounts are those of these rows" in " ".join(plain.notes)
+    # a false alarm costs 1 in any population
+    assert capped.against_constant["low"][0] == pytest.approx(plain.against_constant["low"][0])
+    assert "no amount exceeds 1000" in " ".join(
+        capped.notes) and "amounts are those of these rows" in " ".join(plain.notes)
     assert (capped._case.widest == [[0, 1], [1000, 0]]).all()
 
 
 @pytest.mark.parametrize("given, words", [
     (dict(heaviest=9), "heaviest: without weights and clusters each sample weighs 1"),
-    (dict(heaviest=2, clusters=np.repeat(np.arange(20), 5)), "heaviest: 2, but a unit weighs 5; the cap is at least that"),
+    (dict(heaviest=2, clusters=np.repeat(np.arange(20), 5)),
+     "heaviest: 2, but a unit weighs 5; the cap is at least that"),
     (dict(largest=9), "largest: 9, but one matrix for all samples already says"),
     (dict(method="bcost"), "method: 'bcost' is not for differences"),
     (dict(method="beting"), "method: 'beting' is unknown"),
@@ -232,9 +256,11 @@ def test_caps_and_methods_that_make_no_sense_are_refused(given, words):
 
 def test_the_method_is_that_of_every_table():
     y, rng = np.repeat([0, 1], [80, 20]), np.random.default_rng(0)
-    models = {name: ce.Decisions(np.where(rng.random(100) < share, y, 1 - y)) for name, share in (("a", .9), ("b", .8))}
+    models = {name: ce.Decisions(np.where(rng.random(100) < share, y, 1 - y))
+              for name, share in (("a", .9), ("b", .8))}
     groups = np.arange(100) % 2
-    auto, betting, again = (ce.evaluate(y, models, C, groups=groups, method=m, rng=0) for m in ("auto", "betting", "betting"))
+    auto, betting, again = (ce.evaluate(y, models, C, groups=groups, method=m, rng=0)
+                            for m in ("auto", "betting", "betting"))
     for table in ("ladder", "best", "differences", "against_constant", "groups", "group_differences"):
         one, other = getattr(auto, table), getattr(betting, table)
         assert not np.allclose(one["high"], other["high"], equal_nan=True), table
@@ -244,7 +270,8 @@ def test_the_method_is_that_of_every_table():
     single = ce.interval(counts, C, method="betting")
     assert betting.ladder.set_index("model").loc["a", "high"] == pytest.approx(single.high)
     drawn = [ce.evaluate(y, models, C, method="bca", rng=0) for _ in range(2)]
-    assert drawn[0].breakdown().equals(drawn[1].breakdown()) and drawn[0].alternatives.equals(drawn[1].alternatives)
+    assert drawn[0].breakdown().equals(drawn[1].breakdown()) and drawn[0].alternatives.equals(
+        drawn[1].alternatives)
 
 
 def test_the_posterior_speaks_of_the_same_unseen_case():
@@ -253,7 +280,8 @@ def test_the_posterior_speaks_of_the_same_unseen_case():
     a, b = y.copy(), y.copy()
     a[280:282], b[280:283] = 0, 0
     amounts = np.where(np.arange(300) == 7, 3000., 20.)  # of a row that happened to be negative
-    even, dear = (ce.probability_best(y, {"a": a, "b": b}, ce.ExampleCosts(fp=1, fn=fn), rng=0) for fn in (np.full(300, 20.), amounts))
+    even, dear = (ce.probability_best(y, {"a": a, "b": b}, ce.ExampleCosts(fp=1, fn=fn), rng=0)
+                  for fn in (np.full(300, 20.), amounts))
     assert even.probability[0] > .9 > .8 > dear.probability[0] > .5
     assert (even.probability == ce.probability_best(y, {"a": a, "b": b}, C, rng=0).probability).all()
 
@@ -263,17 +291,20 @@ def test_what_is_right_only_for_the_classes_that_were_seen_is_not_beyond_improve
     said = ce.evaluate(z, {"a": ce.Decisions(z)}, C, rng=0).summary()
     assert "No verdict: always 0 costs 0 per case (95% interval 0 to 1.193) and nothing costs less on these samples, but it is not right for every class (1)." in said
     assert "Use no model" not in said and "Samples of class 1 for which always 0 is wrong" in said
-    assert "for it is right for every class" in ce.evaluate(z, {"a": ce.Decisions(z)}, [[0, 1], [0, 1]], rng=0).summary()
+    assert "for it is right for every class" in ce.evaluate(z, {"a": ce.Decisions(z)}, [[0, 1], [0, 1]],
+            rng=0).summary()
     whatever = ce.ExampleCosts.from_array([[[0., 1], [0, 1]], [[0, 1], [5, 0]]] * 30)
     labels = np.arange(60) % 2 * 0
-    assert "not right for every class (1)" in ce.evaluate(labels, {"a": ce.Decisions(z)}, whatever, rng=0).summary()
+    assert "not right for every class (1)" in ce.evaluate(labels, {"a": ce.Decisions(z)}, whatever,
+            rng=0).summary()
 
 
 def test_capacity_takes_what_a_class_can_gain_from_all_rows():
     "At given priors, too, a row's own costs are possible whatever its class turned out to be."
     y, score = np.array([0, 1] * 60), np.tile([1., 3, 2, 4], 30)
     fn = np.where((np.arange(120) == 0), 900., 20.)  # a negative row
-    wide, even = (ce.capacity_curve(y, score, ce.ExampleCosts(fp=1, fn=each), priors=[.5, .5], rng=0).at(30).saving for each in (fn, np.full(120, 20.)))
+    wide, even = (ce.capacity_curve(y, score, ce.ExampleCosts(fp=1, fn=each), priors=[.5, .5],
+                                    rng=0).at(30).saving for each in (fn, np.full(120, 20.)))
     assert wide.high > even.high
     matrix = ce.capacity_curve(y, score, C, priors=[.5, .5], rng=0).at(30).saving
     assert [even.low, even.high] == pytest.approx([matrix.low, matrix.high])

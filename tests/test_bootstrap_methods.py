@@ -1,4 +1,5 @@
-"""Each interval method against a computation that shares no code with it: both ends, mean and standard error, for one sample and
+"""Each interval method against a computation that shares no code with it: both ends, mean and standard error,
+for one sample and
 for one sample a class."""
 from itertools import product
 from math import factorial, prod
@@ -31,7 +32,8 @@ def by_class(): return [(np.repeat(c, m), w) for c, m, w in zip(COSTS, COUNTS, P
 def test_normal_is_the_textbook():
     found = bs.interval(COUNTS, COSTS, method="normal", confidence=.9)
     error = scipy.stats.sem(EXAMPLES)
-    assert_allclose([*ends(found), found.mean, found.standard_error], [*norm.interval(.9, EXAMPLES.mean(), error), EXAMPLES.mean(), error])
+    assert_allclose([*ends(found), found.mean, found.standard_error],
+                    [*norm.interval(.9, EXAMPLES.mean(), error), EXAMPLES.mean(), error])
     assert found.distribution.shape == (0,)
 
 
@@ -47,7 +49,8 @@ def test_normal_of_two_test_sets_is_welch():
     x = np.repeat(COSTS.ravel(), other.ravel())
     found = bs.independent_difference(COUNTS, other, COSTS, method="normal")
     z = (EXAMPLES.mean() - x.mean()) / np.hypot(scipy.stats.sem(EXAMPLES), scipy.stats.sem(x))
-    assert_allclose([found.mean, found.p_value, found.mean / found.standard_error], [EXAMPLES.mean() - x.mean(), 2 * norm.sf(abs(z)), z])
+    assert_allclose([found.mean, found.p_value, found.mean / found.standard_error],
+                    [EXAMPLES.mean() - x.mean(), 2 * norm.sf(abs(z)), z])
 
 
 # ---- percentile, BCa, bootstrap-t
@@ -64,9 +67,11 @@ def test_percentile_on_the_same_draws():
 
 @pytest.mark.parametrize("name, peer", [("percentile", "percentile"), ("bca", "BCa")])
 def test_against_scipy(name, peer):
-    "At 80 %: with this skewness BCa's upper end of 95 % is the quantile .9993, which is mostly noise in either."
+    """At 80 %: with this skewness BCa's upper end of 95 % is the quantile .9993, which is mostly noise in
+    either."""
     found = bs.interval(COUNTS, COSTS, method=name, confidence=.8, n_resamples=50_000, rng=0)
-    theirs = scipy.stats.bootstrap((EXAMPLES,), np.mean, method=peer, confidence_level=.8, n_resamples=20_000, batch=1000, random_state=1)
+    theirs = scipy.stats.bootstrap((EXAMPLES,), np.mean, method=peer, confidence_level=.8, n_resamples=20_000,
+                                   batch=1000, random_state=1)
     assert_allclose(ends(found), theirs.confidence_interval, atol=.08 * found.standard_error)
 
 
@@ -97,7 +102,8 @@ def test_bootstrap_t_class_by_class():
     m = np.random.default_rng(3).multinomial(sizes, COUNTS / sizes[:, None], (1000, 3))
     means = (m * COSTS).sum(-1) / sizes
     variances = ((m * COSTS**2).sum(-1) / sizes - means**2) / (sizes - 1)
-    mean, error = sum(w * x.mean() for x, w in by_class()), np.sqrt(sum((w * scipy.stats.sem(x))**2 for x, w in by_class()))
+    mean, error = sum(w * x.mean() for x, w in by_class()), np.sqrt(sum((w * scipy.stats.sem(x))**2
+            for x, w in by_class()))
     t = np.sort((means @ PRIORS - mean) / np.sqrt(variances @ PRIORS**2))
     found = bs.interval(COUNTS, COSTS, method="bootstrap_t", priors=PRIORS, rng=3)
     assert_allclose(ends(found), [max(mean - t[974] * error, 0), mean - t[25] * error])
@@ -105,7 +111,8 @@ def test_bootstrap_t_class_by_class():
 
 @pytest.mark.parametrize("counts", [[[99, 1], [0, 0]], [[1, 1], [0, 0]]])
 def test_bootstrap_t_keeps_replicates_without_spread(counts):
-    "A third of the resamples of 99 right and 1 error hold no error: t is -inf there, and the end is the largest cost."
+    """A third of the resamples of 99 right and 1 error hold no error: t is -inf there, and the end is the
+    largest cost."""
     found = bs.interval(counts, [[0, 1], [10, 0]], method="bootstrap_t", rng=0)
     assert found.high == 10 and found.low == 0
 
@@ -121,7 +128,8 @@ def enumerated(m, c, laplace=0):
     "Every resample with its probability: sorted costs and cumulative probabilities."
     n, p = sum(m), (np.array(m) + laplace) / (sum(m) + laplace * len(m))
     every = [np.array(k) for k in product(range(n + 1), repeat=len(m)) if sum(k) == n]
-    return np.array([k @ c / n for k in every]), np.array([factorial(n) / prod(map(factorial, k)) * np.prod(p**k) for k in every])
+    return np.array([k @ c / n for k in every]), np.array([factorial(n) / prod(map(factorial, k))
+            * np.prod(p**k) for k in every])
 
 
 def quantile(values, chances, q):
@@ -166,20 +174,25 @@ def test_exact_bootstrap_is_the_limit_of_bcost(laplace):
 
 @pytest.mark.parametrize("S", [1, 2])
 def test_a_large_lattice_spans_what_bernstein_allows(S):
-    "Beyond the reach R of the lattice there is no more than exp(-20) on either side: R^2 / 2 / (V + w R / 3) = 20."
-    n, p, v = 10**6 * np.arange(1, S + 1), np.array([[.9, .07, .03], [.5, .1, .4]])[:S], np.array([[0, np.pi, 50], [3, np.e, -40]])[:S]
+    """Beyond the reach R of the lattice there is no more than exp(-20) on either side: R^2 / 2 / (V + w R /
+    3) = 20."""
+    n, p, v = 10**6 * np.arange(1, S + 1), np.array([[.9, .07, .03], [.5, .1, .4]])[:S], np.array([[0, np.pi,
+            50], [3, np.e, -40]])[:S]
     step, complete = bs._lattice(p[None], v[None], n[None])
-    reach, variance = step[0] * (2**16 - 2) / 2, sum(w @ multinomial(k, q).cov() @ w for k, q, w in zip(n, p, v))
+    reach, variance = step[0] * (2**16 - 2) / 2, sum(w @ multinomial(k, q).cov() @ w
+                                                     for k, q, w in zip(n, p, v))
     assert not complete[0] and reach**2 / 2 / (variance + np.ptp(v, 1).max() * reach / 3) == pytest.approx(20)
 
 
 @pytest.mark.parametrize("priors", [None, [.7, .3]])
 @pytest.mark.parametrize("size", [10**5, 10**6, 10**9])
 def test_exact_bootstrap_of_a_large_test_set_is_normal_with_a_bend(size, priors):
-    "Cornish and Fisher's quantiles, with the skewness of the sum. (A billion costs put on a lattice would add to its variance.)"
+    """Cornish and Fisher's quantiles, with the skewness of the sum. (A billion costs put on a lattice would
+    add to its variance.)"""
     counts, costs = np.array([[60, 20], [3, 17]]) * (size // 100), np.array([[0, np.pi], [40, 1]])
     n = np.array([counts.sum()]) if priors is None else counts.sum(1)
-    p, v = counts / n.sum() if priors is None else counts / n[:, None], costs if priors is None else costs * np.array(priors)[:, None]
+    p, v = counts / n.sum() if priors is None else counts / n[:,
+            None], costs if priors is None else costs * np.array(priors)[:, None]
     p, v = (a.reshape(len(n), -1) for a in (p, v))
     mean = (p * v).sum(1)
     second, third = ((p * (v - mean[:, None])**k).sum(1) for k in (2, 3))
@@ -195,7 +208,8 @@ def test_exact_bootstrap_of_a_large_test_set_is_normal_with_a_bend(size, priors)
 def test_dirichlet_against_its_moments_and_draws():
     found = bs.interval(COUNTS, COSTS, method="dirichlet", prior=.2, n_resamples=50_000, rng=0)
     a, c = COUNTS.ravel() + .2, COSTS.ravel()
-    assert_allclose([found.mean, found.standard_error], [dirichlet(a).mean() @ c, np.sqrt(c @ dirichlet(a).cov() @ c)])
+    assert_allclose([found.mean, found.standard_error],
+                    [dirichlet(a).mean() @ c, np.sqrt(c @ dirichlet(a).cov() @ c)])
     theirs = np.random.default_rng(1).dirichlet(a, 50_000) @ c
     assert_allclose(ends(found), np.quantile(theirs, [.025, .975]), atol=.05 * found.standard_error)
 
@@ -212,11 +226,13 @@ def test_dirichlet_prior_is_one_example_in_all():
 def optimum(m, c, limit):
     "The largest cost by sequential quadratic programming."
     m, c = np.asarray(m, float), np.asarray(c, float)
-    room = {"type": "ineq", "fun": lambda p: limit / 2 - xlogy(m, m / m.sum()).sum() + xlogy(m, np.maximum(p, 1e-12)).sum()}
+    room = {"type": "ineq", "fun": lambda p: limit / 2 - xlogy(m, m / m.sum()).sum()
+            + xlogy(m, np.maximum(p, 1e-12)).sum()}
     one, best = {"type": "eq", "fun": lambda p: p.sum() - 1}, -np.inf
     for spread in (1e-6, 1e-3, .01, .05):  # it stalls from some starts
         start = m / m.sum() * (1 - spread) + spread / len(m)
-        found = minimize(lambda p: -p @ c, start, bounds=[(0, 1)] * len(m), method="SLSQP", options={"maxiter": 500, "ftol": 1e-12}, constraints=[room, one])
+        found = minimize(lambda p: -p @ c, start, bounds=[(0, 1)] * len(m), method="SLSQP",
+                         options={"maxiter": 500, "ftol": 1e-12}, constraints=[room, one])
         if room["fun"](found.x) > -1e-6 and abs(found.x.sum() - 1) < 1e-9: best = max(best, -found.fun)
     return best
 
@@ -224,7 +240,8 @@ def optimum(m, c, limit):
 @pytest.mark.parametrize("m", [[30, 8, 2], [30, 8, 0], [0, 8, 30], [30, 0, 3], [40, 0, 0]])
 @pytest.mark.parametrize("confidence", [.5, .95])
 def test_likelihood_ratio_against_an_optimiser(m, confidence):
-    found, limit = bs.interval([m], [[0, 1, 10]], method="likelihood_ratio", confidence=confidence), chi2.ppf(confidence, 1)
+    found, limit = bs.interval([m], [[0, 1, 10]], method="likelihood_ratio",
+                               confidence=confidence), chi2.ppf(confidence, 1)
     assert_allclose(found.high, optimum(m, [0, 1, 10], limit), rtol=1e-4)
     assert_allclose(found.low, -optimum(m, [0, -1, -10], limit), rtol=1e-4, atol=1e-5)
     assert_allclose(found.mean, np.dot(m, [0, 1, 10]) / sum(m))
@@ -235,17 +252,20 @@ def test_likelihood_ratio_of_a_proportion():
     found = bs.interval([[n - x, x], [0, 0]], ZERO_ONE, method="likelihood_ratio")
     for p in ends(found):
         assert_allclose(2 * (binom.logpmf(x, n, x / n) - binom.logpmf(x, n, p)), chi2.ppf(.95, 1), rtol=1e-6)
-    assert_allclose(bs.interval([[100, 0], [0, 0]], ZERO_ONE, method="likelihood_ratio").high, -np.expm1(-chi2.ppf(.95, 1) / 200))
+    assert_allclose(bs.interval([[100, 0], [0, 0]], ZERO_ONE, method="likelihood_ratio").high,
+                    -np.expm1(-chi2.ppf(.95, 1) / 200))
 
 
 @pytest.mark.parametrize("counts", [[[90, 10], [4, 16]], [[90, 10], [0, 20]], [[90, 0], [0, 20]]])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_likelihood_ratio_class_by_class(counts, sign):
-    "Two proportions: what one class leaves of the limit goes to the other; the best split by a search in one dimension."
+    """Two proportions: what one class leaves of the limit goes to the other; the best split by a search in
+    one dimension."""
     (a, x), (y, b) = counts
     weights, limit = np.array([.7 * 1, .3 * 8]), chi2.ppf(.95, 1)
 
-    def used(k, n, p): return -2 * (xlogy(k, p) + xlogy(n - k, 1 - p) - xlogy(k, k / n) - xlogy(n - k, 1 - k / n))
+    def used(k, n, p): return -2 * (xlogy(k, p) + xlogy(n - k, 1 - p) - xlogy(k, k / n)
+                                    - xlogy(n - k, 1 - k / n))
 
     def reach(k, n, room):
         estimate, end = k / n, (1 - 1e-12 if sign > 0 else 1e-12)
@@ -256,15 +276,18 @@ def test_likelihood_ratio_class_by_class(counts, sign):
     shares = np.linspace(0, 1, 4001)
     costs = [weights @ [reach(x, a + x, s * limit), reach(y, y + b, (1 - s) * limit)] for s in shares]
     found = bs.interval(counts, [[0, 1], [8, 0]], method="likelihood_ratio", priors=[.7, .3])
-    assert_allclose(found.high if sign > 0 else found.low, max(costs) if sign > 0 else min(costs), rtol=2e-5, atol=1e-9)
+    assert_allclose(found.high if sign > 0 else found.low, max(costs) if sign > 0 else min(costs), rtol=2e-5,
+                    atol=1e-9)
 
 
 # ---- Clopper-Pearson
 
-@pytest.mark.parametrize("n, errors", [(1, 0), (1, 1), (10, 0), (10, 3), (100, 0), (1000, 1), (1000, 500), (50, 49), (10**6, 7)])
+@pytest.mark.parametrize("n, errors", [(1, 0), (1, 1), (10, 0), (10, 3), (100, 0), (1000, 1), (1000, 500),
+                                       (50, 49), (10**6, 7)])
 @pytest.mark.parametrize("confidence", [.2, .95, 1 - 1e-6])
 def test_clopper_pearson_is_clopper_pearson(n, errors, confidence):
-    found, tail = bs.interval([[n - errors, errors], [0, 0]], ZERO_ONE, confidence=confidence, method="clopper_pearson"), (1 - confidence) / 2
+    found, tail = bs.interval([[n - errors, errors], [0, 0]], ZERO_ONE, confidence=confidence,
+                              method="clopper_pearson"), (1 - confidence) / 2
     low = beta.ppf(tail, errors, n - errors + 1) if errors else 0
     high = beta.isf(tail, errors + 1, n - errors) if errors < n else 1
     assert_allclose(ends(found), [low, high], rtol=1e-9)
@@ -282,7 +305,8 @@ def refuted(x, v, tail):
     bold = 10**np.arange(-4, 8.1, .2)
     bold = bold[bold >= 4 / np.sqrt(n)]
     left = capital(prudent, shares / shares.sum(), 0 * x)
-    return np.logaddexp(capital(prudent, shares / shares.sum(), x), np.log(1 - tail) + left + capital(bold, np.full(len(bold), 1 / len(bold)), x)) + np.log(tail)
+    return np.logaddexp(capital(prudent, shares / shares.sum(), x), np.log(1 - tail) + left
+                        + capital(bold, np.full(len(bold), 1 / len(bold)), x)) + np.log(tail)
 
 
 @pytest.mark.parametrize("confidence", [.5, .95])
@@ -318,7 +342,8 @@ def test_no_end_that_is_proved_misses_more_often_than_promised(method, name):
     "All test sets, each with its chance under many laws."
     costs, sizes = FEW[name]
     width, S = max(map(len, costs)), len(sizes)
-    sets = [np.array([k for k in product(range(n + 1), repeat=len(c)) if sum(k) == n]) for c, n in zip(costs, sizes)]
+    sets = [np.array([k for k in product(range(n + 1), repeat=len(c)) if sum(k) == n])
+            for c, n in zip(costs, sizes)]
     pick = np.array(list(product(*(range(len(one)) for one in sets))))
     m, c = np.zeros((len(pick), S, width)), np.zeros((S, width))
     for s, one in enumerate(sets):
@@ -335,19 +360,23 @@ def test_no_end_that_is_proved_misses_more_often_than_promised(method, name):
             for s, (one, p) in enumerate(zip(sets, law)):
                 chance *= multinomial.pmf(one, sizes[s], p)[pick[:, s]]
             true = sum(np.dot(one, p) for one, p in zip(costs, law))
-            assert chance @ (low > true + 1e-12) <= tail + 1e-12 and chance @ (high < true - 1e-12) <= tail + 1e-12
+            assert chance @ (low > true + 1e-12) <= tail + 1e-12 and chance @ (high < true
+                    - 1e-12) <= tail + 1e-12
 
 
 @pytest.mark.parametrize("name", ["betting", "clopper_pearson", "likelihood_ratio", "normal"])
-@pytest.mark.parametrize("tables, costs", [(([[14, 56]], [[32, 48]]), [[0, 1]]), (([[90, 10], [4, 16]], [[95, 5], [9, 11]]), [[0, 1], [5, 0]])])
+@pytest.mark.parametrize("tables, costs", [(([[14, 56]], [[32, 48]]), [[0, 1]]),
+                                           (([[90, 10], [4, 16]], [[95, 5], [9, 11]]), [[0, 1], [5, 0]])])
 def test_first_minus_second_is_minus_the_reverse(name, tables, costs):
     found, turned = (bs.independent_difference(*pair, costs, method=name) for pair in (tables, tables[::-1]))
-    assert_allclose([found.low, found.high, found.p_value], [-turned.high, -turned.low, turned.p_value], rtol=1e-9)
+    assert_allclose([found.low, found.high, found.p_value], [-turned.high, -turned.low, turned.p_value],
+                    rtol=1e-9)
 
 
 # ---- p-values are inversions
 
-JOINT = np.array([[[85, 4], [32, 8]], [[2, 6], [19, 37]]])  # the second misses more and raises fewer false alarms
+# the second misses more and raises fewer false alarms
+JOINT = np.array([[[85, 4], [32, 8]], [[2, 6], [19, 37]]])
 BILL = np.array([[0, 1.], [5, 0]])
 
 
@@ -359,7 +388,8 @@ def test_p_value_is_where_the_interval_meets_zero(name, priors):
     assert 1e-9 < p < .95
     found = bs.difference(joint, BILL, method=name, priors=priors, confidence=1 - p)
     assert min(abs(found.low), abs(found.high)) < 1e-6
-    assert bs.difference(np.swapaxes(joint, 1, 2), BILL, method=name, priors=priors).p_value == pytest.approx(p, rel=1e-6)
+    assert bs.difference(np.swapaxes(joint, 1, 2), BILL, method=name,
+                         priors=priors).p_value == pytest.approx(p, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", [n for n, record in bs.METHODS.items() if record.paired])
@@ -373,10 +403,12 @@ def test_p_value_and_interval_agree(name, confidence):
 
 
 def test_two_proportions_and_fisher():
-    "Two separate test sets of 0/1 costs: never more than a few per cent of false rejections, and close to Fisher's exact test."
+    """Two separate test sets of 0/1 costs: never more than a few per cent of false rejections, and close to
+    Fisher's exact test."""
     a, b = [[80, 20], [0, 0]], [[95, 5], [0, 0]]
     found = bs.independent_difference(a, b, [[0, 1], [0, 1]], method="likelihood_ratio")
-    pooled = 2 * (binom.logpmf(20, 100, .2) + binom.logpmf(5, 100, .05) - binom.logpmf(20, 100, .125) - binom.logpmf(5, 100, .125))
+    pooled = 2 * (binom.logpmf(20, 100, .2) + binom.logpmf(5, 100, .05) - binom.logpmf(20, 100, .125)
+                  - binom.logpmf(5, 100, .125))
     assert_allclose(found.p_value, chi2.sf(pooled, 1), rtol=1e-6)
     proved = bs.independent_difference(a, b, [[0, 1], [0, 1]])
     assert .1 < fisher_exact([[80, 20], [95, 5]])[1] / proved.p_value < 10
@@ -385,7 +417,8 @@ def test_two_proportions_and_fisher():
 @pytest.mark.parametrize("name", [n for n, record in bs.METHODS.items() if record.paired])
 def test_models_that_never_disagree_have_a_p_value_of_1(name):
     found = bs.difference([[[80, 0], [0, 9]], [[4, 0], [0, 37]]], BILL, method=name, rng=0)
-    assert found.p_value == (pytest.approx(1, abs=.1) if name == "dirichlet" else 1)  # whose prior lets them disagree
+    # whose prior lets them disagree
+    assert found.p_value == (pytest.approx(1, abs=.1) if name == "dirichlet" else 1)
     assert not found.rejects and found.low <= 0 <= found.high
 
 
@@ -395,7 +428,8 @@ def test_bca_where_all_replicates_are_on_one_side():
     for ordered, bias in ((np.arange(1., 1001), shift), (np.arange(-1000., 0), -shift)):
         low, high = bs._bca_fit(0., 1., ordered, 0.).ends(.025)
         levels = scipy.stats.norm.cdf(2 * bias + np.array([-1, 1]) * scipy.stats.norm.isf(.025))
-        assert [low, high] == [ordered[int(np.floor(levels[0] * 1000))], ordered[999 - int(np.floor((1 - levels[1]) * 1000))]]
+        assert [low, high] == [ordered[int(np.floor(levels[0] * 1000))],
+                               ordered[999 - int(np.floor((1 - levels[1]) * 1000))]]
 
 
 # ---- the approximate line
@@ -403,7 +437,8 @@ def test_bca_where_all_replicates_are_on_one_side():
 def test_the_approximate_line_is_students_t_with_one_costly_case_more_in_the_variance():
     "By hand for equal costs, and by Welch for two classes."
     k, n, cost = 12, 400, 7.
-    found, z = bs.interval([[n - k, k], [0, 0]], [[0, cost], [0, 0]]).approximate, cost * np.r_[np.ones(k), np.zeros(n - k)]
+    found, z = bs.interval([[n - k, k], [0, 0]], [[0, cost], [0, 0]]).approximate, cost * np.r_[np.ones(k),
+            np.zeros(n - k)]
     error = np.hypot(z.std(ddof=1) / np.sqrt(n), cost * (1 - k / n) / n)
     t = scipy.stats.t(n - 1)
     assert_allclose([found.low, found.high], z.mean() + np.array([-1, 1]) * t.ppf(.975) * error)
@@ -411,20 +446,25 @@ def test_the_approximate_line_is_students_t_with_one_costly_case_more_in_the_var
     classes, share = np.array([[380, 20], [30, 70]]), np.array([.9, .1])
     found = bs.interval(classes, [[0, 1], [5, 0]], priors=share).approximate
     wrong, each = np.array([20, 30]) / [400, 100], share * [1, 5]
-    variance, size = each**2 * wrong * (1 - wrong) / [399, 99], each * np.maximum(wrong, 1 - wrong) / [400, 100]
+    variance, size = each**2 * wrong * (1 - wrong) / [399, 99], each * np.maximum(wrong, 1 - wrong) / [400,
+            100]
     usual = max((counts * size**3).sum() / (counts * size**2).sum() for counts, size in (
-        (np.array([400, 100]), size), (classes.T, np.abs(np.array([[0, 1], [1, 0]]) - wrong) * each / [400, 100])))
+        (np.array([400, 100]), size), (classes.T, np.abs(np.array([[0, 1], [1, 0]]) - wrong)
+                                       * each / [400, 100])))
     df, error = variance.sum()**2 / (variance**2 / [399, 99]).sum(), np.sqrt(variance.sum() + usual**2)
     reach = scipy.stats.t(df).ppf(.975) * error
     assert_allclose([found.low, found.high], each @ wrong + np.array([-1, 1]) * reach)
 
 
 def test_of_rows_with_bounds_of_their_own_the_costlier_ones_count_more():
-    "The usual costly size is the mean of the largest losses, each weighted by its square; a cluster's is that of all its rows."
+    """The usual costly size is the mean of the largest losses, each weighted by its square; a cluster's is
+    that of all its rows."""
     rng = np.random.default_rng(0)
     amount = rng.lognormal(0, 1, 3000)
-    x, w, cluster = np.where(rng.random(3000) < .1, amount, 0), rng.choice([1., 2], 3000), rng.integers(0, 1500, 3000)
-    for options in ({}, dict(sample_weight=w), dict(clusters=cluster), dict(clusters=cluster, sample_weight=w)):
+    x, w, cluster = np.where(rng.random(3000) < .1, amount, 0), rng.choice([1., 2], 3000), rng.integers(0,
+            1500, 3000)
+    for options in ({}, dict(sample_weight=w), dict(clusters=cluster),
+                    dict(clusters=cluster, sample_weight=w)):
         weight = options.get("sample_weight", np.ones(3000))
         unit = options.get("clusters", np.arange(3000))
         mean = np.average(x, weights=weight)

@@ -1,11 +1,14 @@
-"""The site in a real browser (Chromium, driven by Playwright); that every page looks right, a strict build has seen (.ci/site/check.py)."""
+"""The site in a real browser (Chromium, driven by Playwright); that every page looks right, a strict build
+has seen (.ci/site/check.py)."""
 import contextlib
 import time
 
 import pytest
 from conftest import CHROMIUM, FLAGS, check
-playwright = pytest.importorskip("playwright.sync_api", reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"')
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
+playwright = pytest.importorskip("playwright.sync_api",
+                                 reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"')
+pytestmark = pytest.mark.skipif(CHROMIUM is None,
+                                reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +28,17 @@ def site(docs):
 
 @contextlib.contextmanager
 def opened(browser, url, *, width=1400, height=900, scheme="light", math=True):
-    "A page that must load without a complaint and from nowhere else; without `math` its formulas stay as they are, which saves seconds."
+    """A page that must load without a complaint and from nowhere else; without `math` its formulas stay as
+    they are, which saves seconds."""
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     host, complaints = url.split("/")[2], []
-    page.on("console", lambda m: complaints.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None)
+    page.on("console", lambda m: complaints.append(f"{m.type}: {m.text}") if m.type in ("error", "warning")
+            else None)
     page.on("pageerror", lambda e: complaints.append(f"exception: {e}"))
     page.on("requestfailed", lambda r: complaints.append(f"failed: {r.url}"))
     page.on("response", lambda r: complaints.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
-    page.on("request", lambda r: complaints.append(f"elsewhere: {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != host else None)
+    page.on("request", lambda r: complaints.append(f"elsewhere: {r.url}") if r.url.startswith("http")
+            and r.url.split("/")[2] != host else None)
     if not math:
         page.route("**/mathjax/**", lambda route: route.fulfill(body="", content_type="text/javascript"))
     page.goto(url)
@@ -68,7 +74,8 @@ def led(browser, site):
         field.fill("xylophone")
         field.press("Enter")
         page.wait_for_url("**/search.html?q=xylophone*", wait_until="networkidle")
-        found = page.evaluate("""all => { window.fetch = () => new Promise(() => {});  // what the pages say beside their names
+        found = page.evaluate(
+            """all => { window.fetch = () => new Promise(() => {});  // what the pages say beside their names
             window.setTimeout = (next, ms) => ms < 100 && next();  // the results at once
             return all.map(words => { Search.performSearch(words); return [...Search.output.querySelectorAll('a')].map(a => a.pathname.slice(1).replace(/(_\\d+)?\\.html/, '')); }); }""", list(SEARCHED))
         return {words: list(dict.fromkeys(pages)) for words, pages in zip(SEARCHED, found)}
@@ -91,14 +98,18 @@ def test_one_switch_opens_all_code(browser, site):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_keyboard_reaches_every_control_and_shows_where_it_is(browser, site, width):
-    "Navigation, search, theme, the switch and the marks of code, a slider; what is inside of a closed fold is none."
+    """Navigation, search, theme, the switch and the marks of code, a slider; what is inside of a closed fold
+    is none."""
     with opened(browser, f"{site}/cost_score.html", width=width, math=False) as page:
-        page.evaluate("addEventListener('focusin', e => { e.target.dataset.seen = getComputedStyle(e.target).outlineStyle; })")
+        page.evaluate("addEventListener('focusin', e => { e.target.dataset.seen = "
+                      "getComputedStyle(e.target).outlineStyle; })")
         controls = page.locator("a[href], button, input, summary").locator("visible=true")
         for _ in range(controls.count() + 30):  # what scrolls is reached, too
             page.keyboard.press("Tab")
-        assert page.locator("main input[type=range][data-seen=solid]").count() and page.locator("summary[data-seen=solid]").count() > 10
-        missed = controls.locator(":scope:not([data-seen=solid])").evaluate_all("all => all.map(e => e.outerHTML.slice(0, 90))")
+        assert page.locator("main input[type=range][data-seen=solid]").count() and page.locator(
+            "summary[data-seen=solid]").count() > 10
+        missed = controls.locator(":scope:not([data-seen=solid])").evaluate_all(
+            "all => all.map(e => e.outerHTML.slice(0, 90))")
         assert not missed, missed
 
 
@@ -107,7 +118,8 @@ def test_on_a_phone_panels_stand_alone_and_move(browser, site):
     with opened(browser, f"{site}/cost_score.html", width=390, height=844) as page:
         widget = page.locator(".ce-widget")
         whole, panels = widget.locator("img[data-whole]"), widget.locator(".panels img")
-        assert not whole.is_visible() and panels.count() == 2 and all(panel.is_visible() for panel in panels.all())
+        assert not whole.is_visible() and panels.count() == 2 and all(panel.is_visible()
+                for panel in panels.all())
         assert all(panel.bounding_box()["width"] <= 380 for panel in panels.all())
         before = [panel.get_attribute("src") for panel in panels.all()]
         widget.locator("input").first.focus()
@@ -122,10 +134,12 @@ def test_on_a_phone_a_wide_table_of_few_rows_is_cards(browser, site):
     "Nothing is lost: each value stands after the name of its column; with room it is a table again."
     with opened(browser, f"{site}/metrics_2.html", width=390, height=844) as page:
         page.wait_for_selector("table.cards")
-        cells = page.locator("table.cards tbody tr").evaluate_all("""rows => rows.map(row => [...row.cells].map(e => [e.dataset.name,
+        cells = page.locator("table.cards tbody tr").evaluate_all(
+            """rows => rows.map(row => [...row.cells].map(e => [e.dataset.name,
             row.closest('table').tHead.rows[0].cells[e.cellIndex].textContent.trim(), getComputedStyle(e, '::before').content, e.offsetHeight > 0, e.scrollWidth - e.clientWidth]))""")
         assert len(cells) > 8 and all(len(row) > 3 for row in cells)
-        assert all(name == head and head in before and shown and wider <= 1 for row in cells for name, head, before, shown, wider in row)
+        assert all(name == head and head in before and shown and wider <= 1 for row in cells
+                   for name, head, before, shown, wider in row)
         page.set_viewport_size({"width": 1200, "height": 900})
         page.wait_for_selector("table.cards", state="detached")
         assert page.locator("thead").locator("visible=true").count() > 8
@@ -135,11 +149,13 @@ def test_on_a_phone_a_wide_formula_goes_on_below(browser, site):
     "At what parts two formulas, and before each relation of a chain; its number stays."
     with opened(browser, f"{site}/weighted_accuracy_2.html", width=390, height=844) as page:
         page.wait_for_selector("html.set")
-        formulas = page.evaluate("""[...MathJax.startup.document.math].filter(m => m.display).map(m => [m.math, m.typesetRoot.innerHTML.includes('merror'),
+        formulas = page.evaluate(
+            """[...MathJax.startup.document.math].filter(m => m.display).map(m => [m.math, m.typesetRoot.innerHTML.includes('merror'),
             [m.typesetRoot, m.typesetRoot.parentElement].some(e => e.scrollWidth > e.clientWidth + 1)])""")
         stacked = [tex for tex, *_ in formulas if "{gathered}" in tex]
         assert len(stacked) > 4 and not any(wrong or wide for _, wrong, wide in formulas), formulas
-        assert all(tex.count("{") == tex.count("}") and tex.count("\\tag") == 1 and tex.rstrip().endswith("}") for tex in stacked), stacked
+        assert all(tex.count("{") == tex.count("}") and tex.count("\\tag") == 1 and tex.rstrip().endswith("}")
+                   for tex in stacked), stacked
 
 
 def test_formulas_that_come_late_move_no_table(browser, site):
@@ -158,9 +174,11 @@ def test_a_chapter_prints_clean(browser, site):
         page.emulate_media(media="print", color_scheme="dark")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("document.documentElement.dataset.theme") == "light"
-        for hidden in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer", "article details.hide", ".defined"):
+        for hidden in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer",
+                       "article details.hide", ".defined"):
             assert not page.locator(hidden).first.is_visible(), hidden
         solution = page.locator("details.admonition:not(.hide)").first
-        assert solution.get_attribute("open") is None and solution.locator(":scope > p").last.bounding_box()["height"] > 10
+        assert solution.get_attribute("open") is None and solution.locator(":scope > p").last.bounding_box()[
+            "height"] > 10
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"

@@ -1,4 +1,5 @@
-"""The check of captions against figures notices a number that is not in the drawing, and takes those that are."""
+"""The check of captions against figures notices a number that is not in the drawing, and takes those that
+are."""
 import sys
 from pathlib import Path
 
@@ -24,20 +25,23 @@ def figure():
     return fig
 
 
-@pytest.mark.parametrize("text", ["from 10 to -4.6", "they cross at 2.5", "two lines over 0 to 7.3", "cheapest from 3.21 on", "of 1,000 examples", "95 % intervals",
+@pytest.mark.parametrize("text", ["from 10 to -4.6", "they cross at 2.5", "two lines over 0 to 7.3",
+                                  "cheapest from 3.21 on", "of 1,000 examples", "95 % intervals",
                                   "by (20.7), $99$ or Table 12"])
 def test_what_is_drawn_written_or_set_is_found(figure, text):
     assert captions.unsupported(text, figure, CODE, {}) == []
 
 
-@pytest.mark.parametrize("text, missing", [("from 10 to -4.7", ["-4.7"]), ("they cross at 2.6", ["2.6"]), ("at 4.4 it is 1.2", ["4.4", "1.2"]),
+@pytest.mark.parametrize("text, missing", [("from 10 to -4.7", ["-4.7"]), ("they cross at 2.6", ["2.6"]),
+                                           ("at 4.4 it is 1.2", ["4.4", "1.2"]),
                                            ("of 2,000 examples", ["2,000"]), ("at 5/17", ["5/17"])])
 def test_what_is_not_is_named(figure, text, missing):
     assert captions.unsupported(text, figure, CODE, {}) == missing
 
 
 def test_what_a_cell_names_is_set():
-    assert set(captions.set_in("f(costs, rest)", {"costs": [3, 40], "rest": np.arange(100)})) == {2, 3, 40, 100}
+    assert set(captions.set_in("f(costs, rest)", {"costs": [3, 40], "rest": np.arange(100)})) == {2, 3, 40,
+            100}
     uneven = {"pairs": [(1, [2, 3]), (4, [5])], "alone": np.array(7.0)}
     assert set(captions.set_in("f(pairs, alone)", uneven)) == {1, 2, 4, 7}
 
@@ -57,8 +61,10 @@ def three_lines(ax):
         ax.plot([0, 1], [k, k], color=color, label=f"line {k}")
 
 
-@pytest.mark.parametrize("words, names", [("best f_beta at 0.3", "f_beta"), ("cohen kappa", "cohen kappa"), ("mcc", "mcc"), ("Cohen's kappa", ""),
-                                          ("balanced accuracy", ""), ("$C_{FN}$ by $r_c$", ""), ("MCC, F-beta and P4", "")])
+@pytest.mark.parametrize("words, names", [("best f_beta at 0.3", "f_beta"), ("cohen kappa", "cohen kappa"),
+                                          ("mcc", "mcc"), ("Cohen's kappa", ""),
+                                          ("balanced accuracy", ""), ("$C_{FN}$ by $r_c$", ""),
+                                          ("MCC, F-beta and P4", "")])
 def test_names_of_the_code_are_found(words, names):
     fig = panel(lambda ax: ax.set_xlabel(words))
     assert drawn.faults(fig, "") == [f"a name of the code: {names}"] * bool(names)
@@ -69,9 +75,12 @@ def test_names_of_the_code_are_found(words, names):
     (lambda ax: (three_lines(ax), ax.legend()), ["3 strong colours in a panel", "a legend box"]),
     (lambda ax: (three_lines(ax), ax.get_lines()[2].set_color("0.4")), []),
     (lambda ax: (three_lines(ax), ax.get_lines()[2].set_visible(False)), []),
-    (lambda ax: [ax.axvspan(k, k + 1, color=color, alpha=.15) for k, color in enumerate(("#3f90da", "#ffa90e", "#bd1f01"))], []),  # tints
+    # tints
+    (lambda ax: [ax.axvspan(k, k + 1, color=color, alpha=.15)
+                 for k, color in enumerate(("#3f90da", "#ffa90e", "#bd1f01"))], []),
     (lambda ax: ax.scatter(range(9), range(9), c=range(9)), []),  # a scale
-    (lambda ax: ax.bar(range(3), range(3), color=["#3f90da", "#ffa90e", "#bd1f01"]), ["3 strong colours in a panel"]),
+    (lambda ax: ax.bar(range(3), range(3), color=["#3f90da", "#ffa90e", "#bd1f01"]),
+     ["3 strong colours in a panel"]),
     (lambda ax: ax.plot([0, 1], "o", ls="none", mfc="#bd1f01", mec="#832db6", color="#3f90da"), []),
 ])
 def test_a_third_strong_colour_and_a_legend_are_found(paint, faults):

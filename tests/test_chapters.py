@@ -14,7 +14,8 @@ NBS = sorted((Path(__file__).parents[1] / "nbs").glob("[0-9]*.ipynb"))
 
 
 def text(path):
-    return "\n".join("".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    return "\n".join("".join(cell["source"])
+                     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
 
 
 def exercises():
@@ -32,25 +33,32 @@ def test_no_exercise_is_set_twice():
     alike = [
         (asked[i][:2], asked[j][:2])
         for i, j in itertools.combinations(range(len(asked)), 2)
-        if len(runs[i] & runs[j]) > 0.4 * min(len(runs[i]), len(runs[j])) and min(len(runs[i]), len(runs[j])) > 3
+        if len(runs[i] & runs[j]) > 0.4 * min(len(runs[i]), len(runs[j])) and min(len(runs[i]), len(runs[j]))
+        > 3
     ]
     assert not alike
 
 
 def test_guess_first_hides_its_answer():
-    "Behind a question to guess is a fold with the answer, or a widget that has to be moved; a picture on the same screen needs no guess."
+    """Behind a question to guess is a fold with the answer, or a widget that has to be moved; a picture on
+    the same screen needs no guess."""
     for path in NBS:
-        said = "".join("\n" + "".join(cell["source"]) + "\0" for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+        said = "".join("\n" + "".join(cell["source"]) + "\0"
+                       for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
         for behind in re.split(r"[Gg]uess first", said)[1:]:
-            assert re.search(r'title="Answer"|\nexplore_', "".join(behind.split("\0")[:4])), (path.stem, behind[:80])
+            assert re.search(r'title="Answer"|\nexplore_', "".join(behind.split("\0")[:4])), (path.stem,
+                    behind[:80])
 
 
 def claimed():
     "(notebook, name of a claim, all that the notebook shows)."
     for path in [*NBS, NBS[0].with_name("index.ipynb")]:
-        code = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
-        made = [cell for cell in code if "claim(" in "".join(cell["source"]) and path.name != "09_claims.ipynb"]
-        data = [output.get("data", {}) | {"text": output.get("text", "")} for cell in code for output in cell["outputs"]]
+        code = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+                if cell["cell_type"] == "code"]
+        made = [cell for cell in code if "claim(" in "".join(cell["source"])
+                and path.name != "09_claims.ipynb"]
+        data = [output.get("data", {}) | {"text": output.get("text", "")} for cell in code
+                for output in cell["outputs"]]
         shown = "\n".join("".join(part) for parts in data for kind, part in parts.items() if "text" in kind)
         for cell in made:
             for node in ast.walk(ast.parse("".join(cell["source"]))):
@@ -59,10 +67,12 @@ def claimed():
 
 
 def test_every_claim_of_the_book_shows_its_stored_record():
-    "Of each there is one record, the page prints it as it is stored, and the board lists it; no record is typed into a text or caption."
+    """Of each there is one record, the page prints it as it is stored, and the board lists it; no record is
+    typed into a text or caption."""
     made, records = list(claimed()), claims.stored()
     assert sorted(name for _, name, _ in made) == sorted(records)
-    assert not [name for stem, name, _ in made if not (stem[:2] if stem[0].isdigit() else "index") == name.partition(":")[0]]
+    assert not [name for stem, name, _ in made if not (stem[:2] if stem[0].isdigit() else "index")
+                == name.partition(":")[0]]
     assert not [name for _, name, shown in made if str(records[name]) not in shown]
     board = NBS[0].with_name("09_claims.ipynb").read_text(encoding="utf-8")
     assert not [name for name in records if name not in board]
@@ -75,7 +85,8 @@ def test_every_claim_of_the_book_shows_its_stored_record():
 
 
 def test_a_claim_that_comes_out_otherwise_is_refused(tmp_path, monkeypatch):
-    "A draw that turned, one that is not as large as it was, other draws than those that are stored; without its data a claim is shown, not run."
+    """A draw that turned, one that is not as large as it was, other draws than those that are stored; without
+    its data a claim is shown, not run."""
     monkeypatch.setattr(claims, "STORE", tmp_path / "claims.csv")
     claims.STORE.write_text("name,of,first,stack,values\n", encoding="utf-8")
     margin = lambda seed: float(seed - 103)
@@ -86,7 +97,8 @@ def test_a_claim_that_comes_out_otherwise_is_refused(tmp_path, monkeypatch):
         assert claims.claim("9: a", margin, of="draws").held == 16
         for other in (-16.0, 15.0, 0.0, float("nan")):
             with pytest.raises(ValueError, match="stored is 16"):
-                claims.claim("9: a", lambda seed: other if seed == 119 else margin(seed), of="draws")  # noqa: B023
+                claims.claim("9: a", lambda seed: other if seed == 119 else margin(seed),
+                             of="draws")  # noqa: B023
         assert claims.claim("9: a", lambda seed: 1 / 0, of="draws", run=False).held == 16
     monkeypatch.setattr(claims, "_this_stack", lambda: "another")
     assert claims.claim("9: a", lambda seed: margin(seed) - 10, of="draws").held == 16

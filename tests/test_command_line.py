@@ -31,7 +31,8 @@ def scores(tmp_path):
     "A CSV of 300 samples and its frame."
     rng = np.random.default_rng(0)
     ill = rng.random(300) < .3
-    frame = pd.DataFrame({"id": range(300), "label": np.where(ill, "ill", "well"), "site": rng.choice(["a", "b"], 300)})
+    frame = pd.DataFrame({"id": range(300), "label": np.where(ill, "ill", "well"),
+                          "site": rng.choice(["a", "b"], 300)})
     for name, skill in (("one", 1.), ("two", 2.)):
         frame[name] = (1 / (1 + np.exp(1 - skill * (rng.normal(size=300) + ill)))).round(6)
     frame.to_csv(tmp_path / "s.csv", index=False)
@@ -46,10 +47,12 @@ def call(capsys, *arguments):
 
 def test_the_report_of_a_file_is_the_librarys(scores, tmp_path, capsys):
     path, frame = scores
-    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--prevalence", ".1", "--group", "site", "--scores", "one,two",
+    code, out, _ = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--prevalence", ".1",
+                        "--group", "site", "--scores", "one,two",
                         "--json", tmp_path / "r.json", "--html", tmp_path / "r.html")
     costs = CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"])
-    here = evaluate(frame["label"].to_numpy(), {m: frame[m].to_numpy() for m in ("one", "two")}, costs, priors=[.9, .1], groups=frame["site"].to_numpy(), rng=0)
+    here = evaluate(frame["label"].to_numpy(), {m: frame[m].to_numpy() for m in ("one", "two")}, costs,
+                    priors=[.9, .1], groups=frame["site"].to_numpy(), rng=0)
     assert code == 0 and here.summary() in out
     assert json.loads((tmp_path / "r.json").read_text()) == json.loads(json.dumps(here.to_dict()))
     assert "<table" in (tmp_path / "r.html").read_text()
@@ -62,7 +65,8 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
     frame[:100].to_parquet(tmp_path / "a.parquet")
     frame[100:].to_parquet(tmp_path / "b.parquet")
     pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"]).to_csv(tmp_path / "costs.csv")
-    code, out, err = call(capsys, tmp_path / "a.parquet", tmp_path / "b.parquet", "--costs", tmp_path / "costs.csv", "--scores", "rule", "--posteriors", "p",
+    code, out, err = call(capsys, tmp_path / "a.parquet", tmp_path / "b.parquet", "--costs",
+                          tmp_path / "costs.csv", "--scores", "rule", "--posteriors", "p",
                           "--priors", "ill=.2,well=.8", "--positive", "ill")
     assert code == 0 and "300 samples" in out and "rule" in out and "p " in out, err
 
@@ -70,56 +74,87 @@ def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys):
 def test_columns_are_guessed_and_said(scores, capsys):
     path, _ = scores
     code, out, _ = call(capsys, path, "--fp", 1, "--fn", 2, "--positive", "ill")
-    assert code == 0 and out.startswith("Read: true labels 'label'; models 'one', 'two'; left out 'id' (its name), 'site' (no numbers). (--label")
+    assert code == 0 and out.startswith(
+        "Read: true labels 'label'; models 'one', 'two'; left out 'id' (its name), 'site' (no numbers). "
+        "(--label")
 
 
 FP, ILL = ("--fp", 1, "--fn", 2), ("--fp", 1, "--fn", 2, "--positive", "ill")
 BAD = {
     "no costs": (None, ["--fp", 1], "--fn missing: say what errors cost; for example: cost-eval evaluate"),
     "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both price errors"),
-    "no positive": (None, FP, "say positive='well' or positive='ill', or name the classes of the costs, negative first"),
+    "no positive": (None, FP,
+                    "say positive='well' or positive='ill', or name the classes of the costs, negative "
+                    "first"),
     "no positive: the option": (None, FP, "(here: --positive LABEL)"),
-    "unknown positive": (None, [*FP, "--positive", "sick"], "positive: 'sick' is unknown; there are ill, well (the labels of y_true) (here: --positive"),
+    "unknown positive": (None, [*FP, "--positive", "sick"],
+                         "positive: 'sick' is unknown; there are ill, well (the labels of y_true) (here: "
+                         "--positive"),
     "unknown label": (None, [*ILL, "--label", "lable"], "did you mean 'label'? (here: --label"),
-    "unknown model": (None, [*ILL, "--scores", "tow"], "models['tow']: 'tow' is unknown; did you mean 'two'?"),
+    "unknown model": (None, [*ILL, "--scores", "tow"],
+                      "models['tow']: 'tow' is unknown; did you mean 'two'?"),
     "unknown posteriors": (None, [*ILL, "--posteriors", "q"], "no column begins with 'q_'; there are ['id'"),
-    "unknown class of a column": (None, [*ILL, "--posteriors", "one=sick"], "classes=['sick'] must name the one class"),
+    "unknown class of a column": (None, [*ILL, "--posteriors", "one=sick"],
+                                  "classes=['sick'] must name the one class"),
     "unknown group": (None, [*ILL, "--group", "sight"], "--group: 'sight' is unknown; did you mean 'site'?"),
-    "unknown rule": (None, [*ILL, "--rule", "bays"], "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
+    "unknown rule": (None, [*ILL, "--rule", "bays"],
+                     "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
     "half a rule": (None, [*ILL, "--rule", "one="], "--rule: want MODEL=RULE,..., got 'one='"),
-    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "'1,5' is not a number; write it as 20, 0.5 or 5%, or name a column: --fp: '1,5' is unknown"),
-    "both priors": (None, [*ILL, "--priors", "ill=.1,well=.9", "--prevalence", ".1"], "--prevalence says the same"),
+    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2],
+                             "'1,5' is not a number; write it as 20, 0.5 or 5%, or name a column: --fp: "
+                             "'1,5' is unknown"),
+    "both priors": (None, [*ILL, "--priors", "ill=.1,well=.9", "--prevalence", ".1"],
+                    "--prevalence says the same"),
     "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
     "about nothing": (None, [*ILL, "--about", "population"], "--about: want ITEM=TEXT, got 'population'"),
-    "weights that are text": (None, [*ILL, "--weight", "site"], "is not a number; give each sample a weight, 1 for a plain one (here: --weight COL)"),
+    "weights that are text": (None, [*ILL, "--weight", "site"],
+                              "is not a number; give each sample a weight, 1 for a plain one (here: --weight "
+                              "COL)"),
     "costs in a folder": (None, ["--costs", "."], "--costs: .: a folder; name the files in it, ./*"),
-    "costs of JSON": (None, ["--costs", "c.json"], "--costs: JSON does not say which labels are classes; give a table as CSV"),
-    "a class called NA": (lambda f: f.replace({"label": {"well": "NA"}}), ILL, "a CSV file's class NA, None or null is read as missing: rename it)"),
+    "costs of JSON": (None, ["--costs", "c.json"],
+                      "--costs: JSON does not say which labels are classes; give a table as CSV"),
+    "a class called NA": (lambda f: f.replace({"label": {"well": "NA"}}), ILL,
+                          "a CSV file's class NA, None or null is read as missing: rename it)"),
     "no cost file": (None, ["--costs", "none.csv"], "none.csv: no such file"),
     "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
-    "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL, "several have two values; name it; for example: cost-eval evaluate"),
-    "no number in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")), [*ILL, "--scores", "one"], "models['one']: 'n/k' is not in the costs' decisions = ['well', 'ill'] (position 4)"),
-    "percentages": (lambda f: f.assign(one=100 * f["label"].eq("ill") * f["one"]), [*ILL, "--scores", "one"], "give values / 100 if they are percentages, Scores(values) if only their order counts (here: --ranks COL)"),
+    "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL,
+                   "several have two values; name it; for example: cost-eval evaluate"),
+    "no number in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")),
+                           [*ILL, "--scores", "one"],
+                           "models['one']: 'n/k' is not in the costs' decisions = ['well', 'ill'] (position "
+                           "4)"),
+    "percentages": (lambda f: f.assign(one=100 * f["label"].eq("ill") * f["one"]), [*ILL, "--scores", "one"],
+                    "give values / 100 if they are percentages, Scores(values) if only their order counts "
+                    "(here: --ranks COL)"),
     "no rows": (lambda f: f[:0], ILL, "no rows"),
-    "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "models: no column beside the true labels looks like one; left out: 'id' (its name), 'age' (its name)"),
+    "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL,
+                 "models: no column beside the true labels looks like one; left out: 'id' (its name), 'age' "
+                 "(its name)"),
     "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "occurs twice"),
 }
 
 
-TWO_LABELS = lambda f: f.assign(was=f["label"], flag=np.where(f["id"] > 9, "x", "y")).drop(columns="label")  # noqa: E731
-MISSING = {  # what is left out -> another file, what is given, what a person answers, the options that follow from it
+TWO_LABELS = lambda f: f.assign(was=f["label"],
+                                flag=np.where(f["id"] > 9, "x", "y")).drop(columns="label")  # noqa: E731
+# what is left out -> another file, what is given, what a person answers, the options that follow from it
+MISSING = {
     "costs": (None, [], ["ill", "1", "20"], ["--positive=ill", "--fp=1", "--fn=20"]),
     "a miss": (None, ["--fp", "3", "--positive", "ill"], ["60"], ["--fn=60"]),
     "a false alarm": (None, ["--fn", "60", "--positive", "well"], ["1"], ["--fp=1"]),
-    "costs of 0 and 1": (lambda f: f.assign(label=1 * (f["label"] == "ill")), [], ["1", "20"], ["--fp=1", "--fn=20"]),
-    "costs of -1 and 1": (lambda f: f.assign(label=np.where(f["label"] == "ill", -1, 1)), [], ["-1", "1", "20"], ["--positive=-1", "--fp=1", "--fn=20"]),
+    "costs of 0 and 1": (lambda f: f.assign(label=1 * (f["label"] == "ill")), [], ["1", "20"],
+                         ["--fp=1", "--fn=20"]),
+    "costs of -1 and 1": (lambda f: f.assign(label=np.where(f["label"] == "ill", -1, 1)), [],
+                          ["-1", "1", "20"], ["--positive=-1", "--fp=1", "--fn=20"]),
     "the label": (TWO_LABELS, ["--fp", "1", "--fn", "2", "--positive", "ill"], ["was"], ["--label=was"]),
-    "all": (TWO_LABELS, ["--prevalence", "5%"], ["was", "ill", "1", "20"], ["--label=was", "--positive=ill", "--fp=1", "--fn=20"]),
-    "a cost a row": (lambda f: f.assign(amount=5.5), ["--fp", "amount"], ["ill", "20"], ["--positive=ill", "--fn=20"])}
+    "all": (TWO_LABELS, ["--prevalence", "5%"], ["was", "ill", "1", "20"], ["--label=was", "--positive=ill",
+        "--fp=1", "--fn=20"]),
+    "a cost a row": (lambda f: f.assign(amount=5.5), ["--fp", "amount"], ["ill", "20"],
+                     ["--positive=ill", "--fn=20"])}
 
 
 @pytest.mark.parametrize("change, given, answers, options", MISSING.values(), ids=MISSING)
-def test_what_is_missing_is_asked_for_or_named_in_a_line_that_works(scores, capsys, monkeypatch, change, given, answers, options):
+def test_what_is_missing_is_asked_for_or_named_in_a_line_that_works(scores, capsys, monkeypatch, change,
+        given, answers, options):
     path, frame = scores
     frame = frame if change is None else change(frame)
     frame[["id", *[c for c in frame.columns if c not in ("id", "site")]]].to_csv(path, index=False)
@@ -127,21 +162,25 @@ def test_what_is_missing_is_asked_for_or_named_in_a_line_that_works(scores, caps
     line = shlex.split(err.partition("; for example: ")[2])
     assert code == 2 and line == ["cost-eval", "evaluate", str(path), *given, *options], err
     assert main(line[1:]) == 0
-    wanted, asked, typed = capsys.readouterr().out, [], iter([answer for right in answers for answer in ("what?", right)])
+    wanted, asked, typed = capsys.readouterr().out, [], iter([answer for right in answers
+            for answer in ("what?", right)])
     monkeypatch.setattr(command, "_terminal", lambda: True)
     monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or next(typed))
-    assert call(capsys, path, *given)[1].endswith(wanted.split(" otherwise.)")[1]) and len(asked) == 2 * len(answers)
+    assert call(capsys, path, *given)[1].endswith(wanted.split(" otherwise.)")[1]) and len(asked) == 2 * len(
+        answers)
     monkeypatch.setattr("builtins.input", lambda question: (_ for _ in ()).throw(EOFError))
     assert "no answer" in call(capsys, path, *given)[2]
 
 
 def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path, capsys, monkeypatch):
-    "The README's own two lines; what they print stands in README, 95 and 96, and the app says it of its example."
+    """The README's own two lines; what they print stands in README, 95 and 96, and the app says it of its
+    example."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
     root = Path(__file__).parents[1]
     readme = (root / "README.md").read_text()
-    example, judged = (re.search(f"^(cost-eval {verb} [^#]*?) +#", readme, re.M)[1] for verb in ("example", "evaluate"))
+    example, judged = (re.search(f"^(cost-eval {verb} [^#]*?) +#", readme, re.M)[1]
+                       for verb in ("example", "evaluate"))
     assert main(shlex.split(example)[1:]) == 0 and capsys.readouterr().out.rstrip().endswith(judged)
     assert pd.read_csv("scores.csv").equals(example_frame())
     assert main(shlex.split(judged)[1:]) == 0
@@ -154,14 +193,20 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
     app = App()
     app.positive.value, app.fp.value, app.fn.value, app.prevalence.value = "ill", 1., 20., ".05"
     assert out.endswith(app.report.summary())
-    for file, says in (("scores.csv", "there is such a file already; name another one"), ("scores.parquet", "name it scores.csv"), ("no/scores.csv", "cannot be written")):
+    for file, says in (("scores.csv", "there is such a file already; name another one"),
+                       ("scores.parquet", "name it scores.csv"), ("no/scores.csv", "cannot be written")):
         assert main(["example", file]) == 2 and says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is not a number"), ("--seed", "-1", "'-1' is not a whole number"), ("--colour", "red", "'--colour' is unknown; did you mean"), ("--sores", "one", "'--sores' is unknown; did you mean '--scores'")])
+@pytest.mark.parametrize("option, given, says", [("--prevalence", "some", "'some' is not a number"),
+                                                 ("--seed", "-1", "'-1' is not a whole number"),
+                                                 ("--colour", "red", "'--colour' is unknown; did you mean"),
+                                                 ("--sores", "one",
+                                                  "'--sores' is unknown; did you mean '--scores'")])
 def test_options_that_are_none(scores, capsys, option, given, says):
     with pytest.raises(SystemExit) as stop:
-        call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option, *([] if option == "--seed" else [given]))
+        call(capsys, scores[0], *ILL, f"{option}={given}" if option == "--seed" else option,
+             *([] if option == "--seed" else [given]))
     err = capsys.readouterr().err
     assert stop.value.code == 2 and says in err and len(err.strip().splitlines()) == 1
 
@@ -187,12 +232,15 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
     assert app.report is None and "Which is the positive class" in app.says.value and f"cost-eval: {asked.value} (here: --positive" in call(capsys, tmp_path / "scores.csv", *options)[2]
     app.positive.value, app.fn.value, app.prevalence.value = "ill", 20., ".05"
     for rule, capacity in (("calibrated", None), ("tuned", None), ("bayes", 150), ("as given", .1)):
-        here = evaluate(frame["label"], models, dict(fp=1, fn=20), positive="ill", priors=.05, rule=rule, capacity=capacity, rng=0)
+        here = evaluate(frame["label"], models, dict(fp=1, fn=20), positive="ill", priors=.05, rule=rule,
+                        capacity=capacity, rng=0)
         app.rule.value, app.capacity.value = rule, "" if capacity is None else str(capacity)
         limit = [] if capacity is None else ["--capacity", capacity]
         out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
-        assert here.summary() in out and app.report.summary() == here.summary() and "the cheapest of 2 models" in out
-        assert all(escape(line, quote=False) in app.says.value + app.more.value for line in answers(here).values())
+        assert (here.summary() in out and app.report.summary() == here.summary()
+                and "the cheapest of 2 models" in out)
+        assert all(escape(line, quote=False) in app.says.value + app.more.value
+                   for line in answers(here).values())
 
 
 def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkeypatch):
@@ -201,14 +249,16 @@ def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkey
     rng = np.random.default_rng(3)
     yes = rng.random(200) < .4
     p = (1 / (1 + np.exp(.6 - rng.normal(1.5 * yes)))).round(6)
-    frame = pd.DataFrame({"Churn": np.where(yes, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "Prediction (Churn)": np.where(p > .5, "Yes", "No"), "fold": np.arange(200) % 5})
+    frame = pd.DataFrame({"Churn": np.where(yes, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p,
+                          "Prediction (Churn)": np.where(p > .5, "Yes", "No"), "fold": np.arange(200) % 5})
     frame.to_csv(tmp_path / "s.csv", index=False)
     app = App(read_upload("s.csv", (tmp_path / "s.csv").read_bytes()))
     app.positive.value, app.fn.value = "Yes", 2.
     out = call(capsys, tmp_path / "s.csv", "--fp", 1, "--fn", 2, "--positive", "Yes")[1]
     twin = evaluate(frame["Churn"], {"P (Churn)": p}, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
     read = "model 'P (Churn)' (probabilities: 'P (Churn=No)' for No, 'P (Churn=Yes)' for Yes); left out 'Prediction (Churn)' (the most probable of 'P (Churn=No)', 'P (Churn=Yes)'), 'fold' (its name)."
-    assert app.report.summary() == twin and twin in out and out.startswith(f"Read: true labels 'Churn'; {read}") and escape(read, quote=False) in app.more.value
+    assert app.report.summary() == twin and twin in out and out.startswith(
+        f"Read: true labels 'Churn'; {read}") and escape(read, quote=False) in app.more.value
     here = evaluate(frame["Churn"], frame, dict(fp=1, fn=2), positive="Yes", rng=0).summary()
     assert here.startswith("Read: model 'P (Churn)' (") and here.endswith(twin.removeprefix("Read: "))
 
@@ -216,8 +266,12 @@ def test_a_foreign_file_is_one_model_through_every_door(tmp_path, capsys, monkey
 def test_pages_and_numbers_are_written(scores, tmp_path, capsys):
     out = {name: tmp_path / f"r.{name}" for name in ("html", "markdown", "latex", "json", "metrics")}
     given = [part for name, path in out.items() for part in (f"--{name}", path)]
-    code, said, _ = call(capsys, scores[0], *ILL, "--group", "site", "--about", "population=two wards", *given)
-    assert code == 0 and all(f"written: {path}" in said for path in out.values()) and "By group, 95 % intervals:" in said and "Between groups" in said
+    code, said, _ = call(capsys, scores[0], *ILL, "--group", "site", "--about", "population=two wards",
+                         *given)
+    assert (code == 0 and all(f"written: {path}" in said
+                             for path
+                             in out.values()) and "By group, 95 % intervals:" in said
+                             and "Between groups" in said)
     assert all("two wards" in out[name].read_text() for name in ("html", "markdown", "latex"))
     assert json.loads(out["metrics"].read_text())["one/calibrated/cost"] > 0
 
@@ -228,7 +282,8 @@ def test_whose_probability_and_only_the_order(scores, tmp_path, capsys):
     frame.assign(two=1 - frame["two"]).to_csv(tmp_path / "t.csv", index=False)
     noted = call(capsys, tmp_path / "t.csv", *ILL, "--scores", "two")[1]
     assert "higher values go with 'well'" in noted and "--posteriors COLUMN=CLASS" in noted
-    assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well", "--label", "label")[1].splitlines()[-4:]
+    assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well",
+                                           "--label", "label")[1].splitlines()[-4:]
     ranks = call(capsys, path, *ILL, "--ranks", "two")[1]
     assert "bayes" not in ranks.split("samples")[0] and "Use two: it decides ill from" in ranks
 
@@ -242,12 +297,15 @@ def test_one_class_is_told(scores, tmp_path, capsys):
 
 def test_decisions_folds_clusters_and_percent(scores, tmp_path, capsys):
     path, frame = scores
-    frame = frame.assign(verdict=np.where(frame["one"] > .4, "ill", "well"), part=frame["id"] // 3 % 5, ward=frame["id"] // 3, w=frame["id"] % 3 + 1.)
+    frame = frame.assign(verdict=np.where(frame["one"] > .4, "ill", "well"), part=frame["id"] // 3 % 5,
+                         ward=frame["id"] // 3, w=frame["id"] % 3 + 1.)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    out = call(capsys, tmp_path / "t.csv", *ILL, "--fold", "part", "--cluster", "ward", "--weight", "w", "--prevalence", "10%", "--rule", "one=bayes,two=tuned")[1]
+    out = call(capsys, tmp_path / "t.csv", *ILL, "--fold", "part", "--cluster", "ward", "--weight", "w",
+               "--prevalence", "10%", "--rule", "one=bayes,two=tuned")[1]
     models = {name: frame[name] for name in ("one", "two", "verdict")}
     rows = {"folds": frame["part"], "clusters": frame["ward"], "sample_weight": frame["w"]}
-    here = evaluate(frame["label"], models, dict(fp=1, fn=2), positive="ill", priors=.1, rule={"one": "bayes", "two": "tuned"}, rng=0, **rows)
+    here = evaluate(frame["label"], models, dict(fp=1, fn=2), positive="ill", priors=.1,
+                    rule={"one": "bayes", "two": "tuned"}, rng=0, **rows)
     assert here.summary() in out and "pooled from cross-validation" in out
 
 
@@ -262,16 +320,20 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
     with pytest.raises(ValueError, match="c.xlsx: cannot be read as Excel"):
         read_upload("c.xlsx", b"PK no sheet")
     table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: there("json") if name == "openpyxl" else there(name))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: there("json") if name == "openpyxl"
+                        else there(name))
     names = [list(frame)]
 
     def read(source, engine, index_col=None, sheet_name=0, header=0, nrows=None):
-        return pd.DataFrame(names) if header is None else {"March": frame if index_col is None else table, "notes": frame}
+        return pd.DataFrame(names) if header is None else {"March": frame if index_col is None else table,
+                "notes": frame}
     monkeypatch.setattr(pd, "read_excel", read)
     code, out, _ = call(capsys, tmp_path / "c.xlsx", "--costs", tmp_path / "c.xlsx", "--positive", "ill")
-    assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill", rng=0).summary() in out and "sheet 'March', the first of 2" in out
+    assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill",
+                                  rng=0).summary() in out and "sheet 'March', the first of 2" in out
     names[0] = ["label", "one", "one"]  # which pandas calls one and one.1
-    assert "column 'one' occurs twice; rename one" in call(capsys, tmp_path / "c.xlsx", "--positive", "ill")[2]
+    assert "column 'one' occurs twice; rename one" in call(capsys, tmp_path / "c.xlsx", "--positive",
+            "ill")[2]
     monkeypatch.setattr(pd, "read_excel", lambda *_, **__: 1 / 0)
     assert "--costs: " in call(capsys, path, "--costs", tmp_path / "c.xlsx")[2]
 
@@ -285,15 +347,24 @@ def test_other_files(tmp_path, capsys, scores):
     assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
     table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
     table.T.to_csv(tmp_path / "turned.csv")
-    assert "which are classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]) and "(here: --costs FILE with class \\ decision in its corner" in err
+    assert "which are classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive",
+                                               "ill")[
+                                                   2]) and "(here: --costs FILE with class \\ decision in its corner" in err
     table.T.to_csv(tmp_path / "turned.csv", index_label="response \\ truth")
     table.to_csv(tmp_path / "costs.csv", index_label="truth \\ response")
-    one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1] for name in ("turned.csv", "costs.csv"))
+    one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1]
+                  for name in ("turned.csv", "costs.csv"))
     assert one == other != ""
 
 
-@pytest.mark.parametrize("text, says", [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"), (",well,ill\nwell,0,\nill,9,0\n", "want a number"), (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
-                                        (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"), (",no,yes\nno,0,1\nyes,9,0\n", "label 'ill' is not in the costs' classes = ['no', 'yes']"), ("", "cannot be read")])
+@pytest.mark.parametrize("text, says",
+                         [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"),
+                          (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
+                          (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
+                                        (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
+                                        (",no,yes\nno,0,1\nyes,9,0\n",
+                                         "label 'ill' is not in the costs' classes = ['no', 'yes']"),
+                                         ("", "cannot be read")])
 def test_cost_files(tmp_path, capsys, scores, text, says):
     (tmp_path / "costs.csv").write_text(text)
     code, _, err = call(capsys, scores[0], "--costs", tmp_path / "costs.csv")
@@ -305,34 +376,46 @@ def test_other_separators_counters_and_large_files(tmp_path, capsys, scores, mon
     plain = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two")[1]
     for mark, decimal in ((";", ","), ("\t", "."), (";", ".")):
         frame.to_csv(tmp_path / "t.csv", index=False, sep=mark, decimal=decimal)
-        code, out, _ = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two")
+        code, out, _ = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill", "--scores",
+                            "one,two")
         assert code == 0 and plain in out and f"separated by {mark!r}, decimal mark {decimal!r}" in out
-    frame.rename(columns={"id": "ref", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv", index=False)
+    frame.rename(columns={"id": "ref", "label": "state"}).drop(columns="site").to_csv(tmp_path / "t.csv",
+            index=False)
     out = call(capsys, tmp_path / "t.csv", "--fp", 1, "--fn", 9, "--positive", "ill")[1]
-    assert "true labels 'state'; models 'one', 'two'; left out 'ref' (a different whole number in each row)." in out
+    assert ("true labels 'state'; models 'one', 'two'; left out 'ref' (a different whole number in each row)."
+            in out)
     monkeypatch.setattr("cost_eval.samples._LARGE", 10)
-    code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two", "--label", "label")
+    code, out, err = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two",
+                          "--label", "label")
     assert code == 0 and "300 rows" in err and plain == out
 
 
 def test_any_header_can_be_named(tmp_path, capsys):
-    "With equals signs, commas and spaces in it; one column, or all of a model; the ladder is that of the plain column."
+    """With equals signs, commas and spaces in it; one column, or all of a model; the ladder is that of the
+    plain column."""
     rng = np.random.default_rng(4)
     y, p = np.arange(200) % 3 == 0, rng.random(200).round(6)
     kind, T = rng.choice(list("abc"), 200), rng.dirichlet([1, 1, 1], 200).round(6)
-    frame = pd.DataFrame({"Churn": np.where(y, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p, "age, in words": "x", "loss=EUR": 5., "kind": kind, **dict(zip("abc", T.T)), "plain": p, "p, net": p})
+    frame = pd.DataFrame({"Churn": np.where(y, "Yes", "No"), "P (Churn=No)": 1 - p, "P (Churn=Yes)": p,
+                          "age, in words": "x", "loss=EUR": 5., "kind": kind, **dict(zip("abc", T.T)),
+                          "plain": p, "p, net": p})
     frame.to_csv(tmp_path / "s.csv", index=False)
     pd.DataFrame([[0, 1, 9], [2, 0, 1], [1, 4, 0.]], list("abc"), list("abc")).to_csv(tmp_path / "c.csv")
     yes = tmp_path / "s.csv", "--label", "Churn", "--positive", "Yes", "--fp", 1, "--fn", 5
-    numbers = lambda *given: [line.split()[-5:] for line in call(capsys, *given)[1].splitlines() if re.search(r" calibrated +[.0-9]", line)]
+    numbers = lambda *given: [line.split()[-5:] for line in call(capsys, *given)[1].splitlines()
+                              if re.search(r" calibrated +[.0-9]", line)]
     wanted = numbers(*yes, "--scores", "plain")
     assert len(wanted) == 1
-    for given in (["--scores", "p, net"], ["--scores", '"p, net"'], ["--posteriors", "P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No)=No,P (Churn=Yes)=Yes"], ["--posteriors", "P (Churn=No),P (Churn=Yes)"],
-                  ["--posteriors", "P (Churn)"], ["--posteriors", "P (Churn=No)=No"], ["--scores", "P (Churn=Yes)", "--rule", "P (Churn=Yes)=calibrated"]):
+    for given in (["--scores", "p, net"], ["--scores", '"p, net"'], ["--posteriors", "P (Churn=Yes)=Yes"],
+                  ["--posteriors", "P (Churn=No)=No,P (Churn=Yes)=Yes"],
+                  ["--posteriors", "P (Churn=No),P (Churn=Yes)"],
+                  ["--posteriors", "P (Churn)"], ["--posteriors", "P (Churn=No)=No"],
+                  ["--scores", "P (Churn=Yes)", "--rule", "P (Churn=Yes)=calibrated"]):
         assert numbers(*yes, *given) == wanted, given
     assert numbers(*yes, "--scores", "plain", "--fn", "loss=EUR")[0][0] == wanted[0][0]
     three = tmp_path / "s.csv", "--label", "kind", "--costs", tmp_path / "c.csv"
-    assert len(numbers(*three, "--posteriors", "a,b,c")) == 1 and numbers(*three, "--posteriors", "a,b,c") == numbers(*three, "--posteriors", "c=c,a=a,b=b")
+    assert len(numbers(*three, "--posteriors", "a,b,c")) == 1 and numbers(*three, "--posteriors",
+            "a,b,c") == numbers(*three, "--posteriors", "c=c,a=a,b=b")
     assert "whose probability is 'plain'? Say plain=CLASS" in call(capsys, *yes, "--posteriors", "plain")[2]
     assert "--fn: 'lossEUR' is unknown; did you mean 'loss=EUR'?" in call(capsys, *yes, "--fn", "lossEUR")[2]
 
@@ -341,40 +424,62 @@ def test_ids_that_repeat_are_said_in_the_words_of_the_shell(scores, tmp_path, ca
     path, frame = scores
     frame.assign(id=np.arange(300) % 250).to_csv(tmp_path / "t.csv", index=False)
     out = call(capsys, tmp_path / "t.csv", *ILL, "--id", "id")[1]
-    assert "50 of the 300 rows have an id that stood before" in out and "(In the shell, --cluster COLUMN, the column of the ids.)" in out
+    assert ("50 of the 300 rows have an id that stood before" in out
+            and "(In the shell, --cluster COLUMN, the column of the ids.)" in out)
     assert "300 rows have 250 different values of 'id'" in call(capsys, tmp_path / "t.csv", *ILL)[1]
     assert "stood before" not in call(capsys, tmp_path / "t.csv", *ILL, "--id", "id", "--cluster", "id")[1]
 
 
 WAYS = {  # how a table is written -> the end of the file's name
-    ".csv": lambda f, to: f.to_csv(to, index=False), ".csv.gz": lambda f, to: f.to_csv(to, index=False), ".csv.xz": lambda f, to: f.to_csv(to, index=False),
-    ".bom.csv": lambda f, to: f.to_csv(to, index=False, encoding="utf-8-sig"), ".utf16.txt": lambda f, to: f.to_csv(to, index=False, sep="\t", encoding="utf-16"),
-    ".tsv": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".tsv.bz2": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".excel.csv": lambda f, to: f.to_csv(to, index=False, sep=";", decimal=","),
-    ".quoted.csv": lambda f, to: f.to_csv(to, index=False, decimal=",", quoting=csv.QUOTE_NONNUMERIC), ".pipe.csv": lambda f, to: f.to_csv(to, index=False, sep="|"),
-    ".json": lambda f, to: f.to_json(to, orient="records"), ".columns.json": lambda f, to: f.to_json(to), ".jsonl": lambda f, to: f.to_json(to, orient="records", lines=True),
-    ".lines.json": lambda f, to: f.to_json(to, orient="records", lines=True), ".split.json": lambda f, to: f.to_json(to, orient="split"),
-    ".service.json": lambda f, to: to.write_text('{"Results": {"output1": %s}}' % f.to_json(orient="records")), ".blanks.txt": lambda f, to: f.to_csv(to, index=False, sep=" "),
-    ".aligned.txt": lambda f, to: to.write_text(f.to_string(index=False)), ".comments.csv": lambda f, to: to.write_text("# of March\n#, all\n" + f.to_csv(index=False)),
-    ".sep.csv": lambda f, to: to.write_text("sep=;\n" + f.to_csv(index=False, sep=";")), ".blank.csv": lambda f, to: to.write_text(f.to_csv(index=False).replace(",", ", ")),
-    ".e.csv": lambda f, to: to.write_text(re.sub(r"0\.(\d+)", r"0,\1E+00", f.to_csv(index=False, sep=";"))), ".ends.csv": lambda f, to: to.write_text(f.to_csv(index=False).replace("\n", ",,\n").replace(",,\n", "\n", 1)),
-    ".lists.json": lambda f, to: to.write_text(json.dumps({"data": f.to_dict("list")})), ".bom.jsonl": lambda f, to: to.write_text(f.to_json(orient="records", lines=True), encoding="utf-8-sig"),
-    ".ndjson.gz": lambda f, to: f.to_json(to, orient="records", lines=True), ".parquet": lambda f, to: f.to_parquet(to), ".feather": lambda f, to: f.to_feather(to)}
+    ".csv": lambda f, to: f.to_csv(to, index=False), ".csv.gz": lambda f, to: f.to_csv(to, index=False),
+    ".csv.xz": lambda f, to: f.to_csv(to, index=False),
+    ".bom.csv": lambda f, to: f.to_csv(to, index=False, encoding="utf-8-sig"),
+    ".utf16.txt": lambda f, to: f.to_csv(to, index=False, sep="\t", encoding="utf-16"),
+    ".tsv": lambda f, to: f.to_csv(to, index=False, sep="\t"), ".tsv.bz2": lambda f, to: f.to_csv(to,
+        index=False, sep="\t"), ".excel.csv": lambda f, to: f.to_csv(to, index=False, sep=";", decimal=","),
+    ".quoted.csv": lambda f, to: f.to_csv(to, index=False, decimal=",", quoting=csv.QUOTE_NONNUMERIC),
+    ".pipe.csv": lambda f, to: f.to_csv(to, index=False, sep="|"),
+    ".json": lambda f, to: f.to_json(to, orient="records"), ".columns.json": lambda f, to: f.to_json(to),
+    ".jsonl": lambda f, to: f.to_json(to, orient="records", lines=True),
+    ".lines.json": lambda f, to: f.to_json(to, orient="records", lines=True),
+    ".split.json": lambda f, to: f.to_json(to, orient="split"),
+    ".service.json": lambda f, to: to.write_text('{"Results": {"output1": %s}}' % f.to_json(
+        orient="records")), ".blanks.txt": lambda f, to: f.to_csv(to, index=False, sep=" "),
+    ".aligned.txt": lambda f, to: to.write_text(f.to_string(index=False)),
+    ".comments.csv": lambda f, to: to.write_text("# of March\n#, all\n" + f.to_csv(index=False)),
+    ".sep.csv": lambda f, to: to.write_text("sep=;\n" + f.to_csv(index=False, sep=";")),
+    ".blank.csv": lambda f, to: to.write_text(f.to_csv(index=False).replace(",", ", ")),
+    ".e.csv": lambda f, to: to.write_text(re.sub(r"0\.(\d+)", r"0,\1E+00", f.to_csv(index=False, sep=";"))),
+    ".ends.csv": lambda f, to: to.write_text(f.to_csv(index=False).replace("\n", ",,\n").replace(",,\n", "\n",
+        1)),
+    ".lists.json": lambda f, to: to.write_text(json.dumps({"data": f.to_dict("list")})),
+    ".bom.jsonl": lambda f, to: to.write_text(f.to_json(orient="records", lines=True), encoding="utf-8-sig"),
+    ".ndjson.gz": lambda f, to: f.to_json(to, orient="records", lines=True),
+    ".parquet": lambda f, to: f.to_parquet(to), ".feather": lambda f, to: f.to_feather(to)}
 
 
 @pytest.mark.parametrize("end", WAYS)
 def test_a_file_of_any_kind_is_its_table(scores, tmp_path, end):
     _, frame = scores
     WAYS[end](frame, tmp_path / f"s{end}")
-    for read in (read_file(tmp_path / f"s{end}"), read_upload(f"S{end}".upper(), (tmp_path / f"s{end}").read_bytes())):
+    for read in (read_file(tmp_path / f"s{end}"),
+                 read_upload(f"S{end}".upper(), (tmp_path / f"s{end}").read_bytes())):
         pd.testing.assert_frame_equal(read, frame, check_dtype=False)
 
 
 @pytest.mark.parametrize("name, content, index_col, wanted", [
-    ("a.csv", b"label,1.0,1.1\n1,.5,.2\n0,.3,.4\n1,.5,.4\n0,.5,.4\n", None, {"label": [1, 0, 1, 0], "1.0": [.5, .3, .5, .5], "1.1": [.2, .4, .4, .4]}), ("a.csv", b"-1,1.0\n.5,.5\n.3,.7\n", None, {"-1": [.5, .3], "1.0": [.5, .7]}),
-    ("c.csv", b"class;0;1\n0;0;1;\n1;5;0;\n", 0, {"0": [0, 5], "1": [1, 0]}), ("a.json", b'{"score": [0.25, 0.5]}', None, {"score": [.25, .5]}), ("a.json", b'{"m": [[0.25, 0.75]]}', None, {"m(0)": [.25], "m(1)": [.75]}),
-    ("a.csv", b"#label,m\n1,.5\n", None, {"#label": [1], "m": [.5]}), ("a.csv", b"label;m;n\n1;1,234;0,5\n", None, {"label": [1], "m": [1.234], "n": [.5]}), ("a.csv", b"yes,m\nno,.5\nyes,.25\n", None, {"yes": ["no", "yes"], "m": [.5, .25]})])
+    ("a.csv", b"label,1.0,1.1\n1,.5,.2\n0,.3,.4\n1,.5,.4\n0,.5,.4\n", None,
+     {"label": [1, 0, 1, 0], "1.0": [.5, .3, .5, .5], "1.1": [.2, .4, .4, .4]}),
+     ("a.csv", b"-1,1.0\n.5,.5\n.3,.7\n", None, {"-1": [.5, .3], "1.0": [.5, .7]}),
+    ("c.csv", b"class;0;1\n0;0;1;\n1;5;0;\n", 0, {"0": [0, 5], "1": [1, 0]}),
+    ("a.json", b'{"score": [0.25, 0.5]}', None, {"score": [.25, .5]}), ("a.json", b'{"m": [[0.25, 0.75]]}',
+        None, {"m(0)": [.25], "m(1)": [.75]}),
+    ("a.csv", b"#label,m\n1,.5\n", None, {"#label": [1], "m": [.5]}), ("a.csv", b"label;m;n\n1;1,234;0,5\n",
+        None, {"label": [1], "m": [1.234], "n": [.5]}), ("a.csv", b"yes,m\nno,.5\nyes,.25\n", None,
+        {"yes": ["no", "yes"], "m": [.5, .25]})])
 def test_near_misses_of_files_that_are_refused_are_read(name, content, index_col, wanted):
-    "Names that are numbers, as models and classes have them; a column alone; a name that begins as comments do."
+    """Names that are numbers, as models and classes have them; a column alone; a name that begins as comments
+    do."""
     assert read_file(content, name, index_col=index_col).to_dict("list") == wanted
 
 
@@ -385,22 +490,35 @@ def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
     base, lite = duckdb.connect(), sqlite3.connect(":memory:")
     frame.to_sql("scores", lite, index=False)
     base.execute("create table scores as select * from frame")
-    for ask in (base.sql, lambda text: base.cursor().execute(text), lite.execute, lambda text: pl.SQLContext(scores=frame).execute(text), lambda text: pa.table(base.sql(text).df())):
-        read = evaluate(ask("select label from scores"), ask("select one, two from scores"), dict(fp=1, fn=2), positive="ill", rng=0)
+    for ask in (base.sql, lambda text: base.cursor().execute(text), lite.execute, lambda text: pl.SQLContext(
+        scores=frame).execute(text), lambda text: pa.table(base.sql(text).df())):
+        read = evaluate(ask("select label from scores"), ask("select one, two from scores"), dict(fp=1, fn=2),
+                        positive="ill", rng=0)
         assert read.best.equals(wanted)
         assert read_table(ask("select * from scores")).label == "label"
 
 
 @pytest.mark.parametrize("name, content, says", [
-    ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "line 3 has 4 columns, the header 2; quote the cell that holds the separator, or correct the line"), ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n", "both ',' and ';' divide every line into columns; save it with tabs"),
-    ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"), ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
-    ("a.csv", b"", "it is empty"), ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"), ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"), ("a.pkl", b"\x80\x04\x95\x00", "it is not text"),
-    ("a.csv", b"no,.5\nyes,.7\n", "its first line, 'no,.5', holds values; put a line of names above it"), ("a.csv", b"0,1\n1,1\n0,0\n1,0\n0,1\n", "holds values"), ("a.csv", b"March\n\nlabel,m\n1,2\n", "'March', has one column and the others 2; delete it"),
-    ("a.csv", b"label;m\n1;1,234\n0;300\n", "'1,234' may be 1234 or 1.234; save numbers as 1234, or as 1.234")])
+    ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n",
+     "line 3 has 4 columns, the header 2; quote the cell that holds the separator, or correct the line"),
+     ("a.csv", b"label;m,n\n1;2,3\n0;3,4\n",
+      "both ',' and ';' divide every line into columns; save it with tabs"),
+    ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "its letters are not UTF-8; save it as UTF-8"),
+    ("a.csv", b'label,m\n1,"2\n0,3\n', "a quotation mark opens in line 2 and is not closed"),
+    ("a.csv", b"", "it is empty"),
+    ("a.csv.gz", b"label,m\n1,2\n", "cannot be read as CSV: Not a gzipped file"),
+    ("a.json", b"{", "cannot be read as JSON"), ("a.feather", b"FEA1", "cannot be read as feather"),
+    ("a.pkl", b"\x80\x04\x95\x00", "it is not text"),
+    ("a.csv", b"no,.5\nyes,.7\n", "its first line, 'no,.5', holds values; put a line of names above it"),
+    ("a.csv", b"0,1\n1,1\n0,0\n1,0\n0,1\n", "holds values"), ("a.csv", b"March\n\nlabel,m\n1,2\n",
+        "'March', has one column and the others 2; delete it"),
+    ("a.csv", b"label;m\n1;1,234\n0;300\n",
+     "'1,234' may be 1234 or 1.234; save numbers as 1234, or as 1.234")])
 def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys, name, content, says):
     (tmp_path / name).write_bytes(content)
     code, _, err = call(capsys, tmp_path / name, *FP)
-    assert code == 2 and f"{name}: cannot be read as" in err and says in err and "; " in err and len(err.splitlines()) == 1
+    assert code == 2 and f"{name}: cannot be read as" in err and says in err and "; " in err and len(
+        err.splitlines()) == 1
     with pytest.raises(ValueError, match=f"{name}: cannot be read as"):
         read_upload(name, content)
     with pytest.raises(ValueError, match=re.escape(says)):
@@ -416,22 +534,32 @@ def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):
 
 def test_priors_need_their_classes(scores, tmp_path, capsys):
     path, frame = scores
-    frame.assign(label=np.resize(["a", "b", "c"], 300), q_a=.2, q_b=.3, q_c=.5).to_csv(tmp_path / "three.csv", index=False)
+    frame.assign(label=np.resize(["a", "b", "c"], 300), q_a=.2, q_b=.3, q_c=.5).to_csv(tmp_path / "three.csv",
+            index=False)
     pd.DataFrame(1 - np.eye(3), [*"abc"], [*"abc"]).to_csv(tmp_path / "costs.csv")
     three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
     said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
     assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
     assert "models['one']: one number per sample tells only two classes apart" in call(capsys, *three)[2]
-    assert "positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(capsys, *three, "--positive", "a")[2]
+    assert "positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(
+        capsys, *three, "--positive", "a")[2]
 
 
 def test_missing_libraries_are_named_at_once(monkeypatch, capsys):
     there, absent = command.importlib.util.find_spec, []
-    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name in absent else there(name))
-    for absent, arguments, says in ((["voila", "matplotlib", "pandas"], ["app"], 'voila, matplotlib, pandas needed for this: pip install "cost_eval[app]"'),
-                                    (["voila", "matplotlib", "tqdm"], ["reproduce"], 'tqdm, matplotlib needed for this: pip install "cost_eval[book]"'),
-                                    (["matplotlib"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2", "--html", "y.html"], 'matplotlib needed for this: pip install "cost_eval[book]"'),
-                                    (["pandas"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2"], 'pandas needed for this: pip install "cost_eval[data]"')):
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None if name in absent
+                        else there(name))
+    for absent, arguments, says in ((["voila", "matplotlib", "pandas"], ["app"],
+                                     'voila, matplotlib, pandas needed for this: pip install '
+                                     '"cost_eval[app]"'),
+                                    (["voila", "matplotlib", "tqdm"], ["reproduce"],
+                                     'tqdm, matplotlib needed for this: pip install "cost_eval[book]"'),
+                                    (["matplotlib"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2", "--html",
+                                                      "y.html"],
+                                                      'matplotlib needed for this: pip install '
+                                                      '"cost_eval[book]"'),
+                                    (["pandas"], ["evaluate", "x.csv", "--fp", "1", "--fn", "2"],
+                                     'pandas needed for this: pip install "cost_eval[data]"')):
         assert main(arguments) == 2 and says in capsys.readouterr().err
 
 
@@ -444,7 +572,8 @@ def test_fetch_says_a_line_each(monkeypatch, capsys):
     monkeypatch.setattr(datasets, "fetch", fetch)
     assert main(["data", "fetch"]) == 1
     first, second, last, how = capsys.readouterr().out.splitlines()
-    assert first.split() == ["heart", str(Path("a/heart"))] and second.split("not fetched: ")[1] == f"nobody answers; by hand: {datasets.data_set('telco').page}"
+    assert first.split() == ["heart", str(Path("a/heart"))] and second.split("not fetched: ")[
+        1] == f"nobody answers; by hand: {datasets.data_set('telco').page}"
     assert last.startswith("1 of 2 data sets") and "COST_EVAL_DATA" in how
     assert main(["data", "fetch", "--small"]) == 0  # the small ones are a service, not a promise
     capsys.readouterr()
@@ -461,10 +590,12 @@ def test_a_reader_that_leaves_changes_neither_files_nor_the_exit_code(tmp_path):
     "As `head` does; a rule that breaks its promise says so to the shell."
     example_frame().to_csv(tmp_path / "all.csv", index=False)
     judged = ("--label", "label", "--fp", "1", "--fn", "10", "--positive", "ill")
-    for code, *words in ((0, "evaluate", "all.csv", *judged, "--save-rule", "rule.json"), (1, "check", "all.csv", "--rule", "rule.json", "--max-cost", ".001"), (0, "list")):
+    for code, *words in ((0, "evaluate", "all.csv", *judged, "--save-rule", "rule.json"),
+                         (1, "check", "all.csv", "--rule", "rule.json", "--max-cost", ".001"), (0, "list")):
         reader, writer = os.pipe()
         os.close(reader)
-        done = subprocess.run([sys.executable, "-u", "-m", "cost_eval", *words], stdout=writer, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        done = subprocess.run([sys.executable, "-u", "-m", "cost_eval", *words], stdout=writer,
+                              stderr=subprocess.PIPE, text=True, cwd=tmp_path)
         os.close(writer)
         assert (done.returncode, done.stderr) == (code, "")
     assert (tmp_path / "rule.json").exists()
@@ -480,7 +611,8 @@ def mail(tmp_path):
         p[:, 2] = 1 - p[:, 0] - p[:, 1]
         frame |= {f"{name}_{c}": column for c, column in zip(["ham", "spam", "virus"], p.T)}
     frame = pd.DataFrame({"label": y, **frame, "w": rng.integers(1, 4, 200)})
-    costs = pd.DataFrame([[0, 3, 1], [2, 0, 1], [90, 9, 1.]], ["ham", "spam", "virus"], ["deliver", "delete", "ask"])
+    costs = pd.DataFrame([[0, 3, 1], [2, 0, 1], [90, 9, 1.]], ["ham", "spam", "virus"],
+                         ["deliver", "delete", "ask"])
     costs.to_csv(tmp_path / "costs.csv")
     frame.to_csv(tmp_path / "mail.csv", index=False)
     frame[frame["label"] != "virus"].to_csv(tmp_path / "clean.csv", index=False)
@@ -490,12 +622,14 @@ def mail(tmp_path):
 def test_posteriors_are_guessed_and_a_prefix_may_end_as_the_columns_do(mail, capsys):
     folder, *_ = mail
     given = folder / "mail.csv", "--costs", folder / "costs.csv", "--weight", "w"
-    said = [call(capsys, *given, *more) for more in (["--posteriors", "net,tree"], ["--posteriors", "net_,tree_"], [])]
+    said = [call(capsys, *given, *more) for more in (["--posteriors", "net,tree"],
+                                                     ["--posteriors", "net_,tree_"], [])]
     assert [code for code, *_ in said] == [0, 0, 0], said
     ladder = said[0][1].split("model ", 1)[1]
     assert all(out.split("model ", 1)[1] == ladder for _, out, _ in said)
     assert "models 'net' (probabilities: 'net_ham' for ham, 'net_spam' for spam, 'net_virus' for virus), 'tree' (" in said[2][1]
-    assert "models 'net' (probabilities: " in call(capsys, folder / "clean.csv", *given[1:])[1]  # of a class without samples, too
+    # of a class without samples, too
+    assert "models 'net' (probabilities: " in call(capsys, folder / "clean.csv", *given[1:])[1]
 
 
 def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
@@ -503,13 +637,17 @@ def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
     given = folder / "clean.csv", "--costs", folder / "costs.csv", "--posteriors", "net,tree"
     code, out, err = call(capsys, *given, "--priors", "ham=.7,spam=.3,virus=0")
     clean = frame[frame["label"] != "virus"]
-    models = {name: clean[[f"{name}_{c}" for c in costs.index]].set_axis(costs.index, axis=1) for name in ("net", "tree")}
+    models = {name: clean[[f"{name}_{c}" for c in costs.index]].set_axis(costs.index, axis=1)
+              for name in ("net", "tree")}
     table = CostMatrix(costs.to_numpy(), classes=list(costs.index), decisions=list(costs.columns))
-    here = evaluate(clean["label"].to_numpy(), models, table, priors={"ham": .7, "spam": .3, "virus": 0}, rng=0)
+    here = evaluate(clean["label"].to_numpy(), models, table, priors={"ham": .7, "spam": .3, "virus": 0},
+                    rng=0)
     assert code == 0 and here.summary() in out, err
-    assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors", "ham=.7,spam=.2,virus=.1")[2]
+    assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors",
+            "ham=.7,spam=.2,virus=.1")[2]
     # the classes across and one more decision below are a table on its side, not a class without samples
-    pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"], ["ham", "spam"]).to_csv(folder / "costs.csv")
+    pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"],
+                 ["ham", "spam"]).to_csv(folder / "costs.csv")
     assert "which are classes" in call(capsys, *given[:3], "--posteriors", "net")[2]
 
 
@@ -520,12 +658,18 @@ def test_scenarios_are_those_of_python(scores, tmp_path, capsys):
     risk = pd.DataFrame([[0., 1], [40, 0]], ["well", "ill"], ["well", "ill"])
     risk.to_csv(tmp_path / "ri:sk=1.csv")
     given = ["--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two"]
-    code, out, _ = call(capsys, path, *given, "--scenario", f"risk={tmp_path / 'ri:sk=1.csv'}", "--scenario", "sales=4:1", "--scenario", "own=2:fee", "--json", tmp_path / "r.json")
+    code, out, _ = call(capsys, path, *given, "--scenario", f"risk={tmp_path / 'ri:sk=1.csv'}", "--scenario",
+                        "sales=4:1", "--scenario", "own=2:fee", "--json", tmp_path / "r.json")
     scenarios = {"risk": risk, "sales": {"fp": 4, "fn": 1}, "own": {"fp": 2, "fn": frame["fee"]}}
-    here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill", scenarios=scenarios, rng=0)
-    assert code == 0 and here.summary().splitlines()[-1] in out and "Under other costs, 95 % intervals:" in out
-    assert json.loads((tmp_path / "r.json").read_text())["scenarios"] == json.loads(json.dumps(here.to_dict()["scenarios"]))
-    for scenario, words in (("risk=none.csv", "--scenario: none.csv"), ("risk", "--scenario: want NAME=FILE or NAME=FP:FN, got 'risk'"), ("own=1:fees", "'fees' is unknown; did you mean 'fee'?"),
+    here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill",
+                    scenarios=scenarios, rng=0)
+    assert code == 0 and here.summary().splitlines()[
+        -1] in out and "Under other costs, 95 % intervals:" in out
+    assert json.loads((tmp_path / "r.json").read_text())["scenarios"] == json.loads(
+        json.dumps(here.to_dict()["scenarios"]))
+    for scenario, words in (("risk=none.csv", "--scenario: none.csv"),
+                            ("risk", "--scenario: want NAME=FILE or NAME=FP:FN, got 'risk'"),
+                            ("own=1:fees", "'fees' is unknown; did you mean 'fee'?"),
                             ("risk=1:-3", "scenarios['risk']")):
         code, out, err = call(capsys, path, *given, "--scenario", scenario)
         assert code == 2, scenario
@@ -537,9 +681,15 @@ def test_a_requirement_is_that_of_python(scores, capsys):
     path, frame = scores
     given = [path, "--fp", 1, "--fn", 9, "--positive", "ill", "--scores", "one,two"]
     code, out, _ = call(capsys, *given, "--require", "recall=.9,workload=95%")
-    here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill", require={"recall": .9, "workload": .95}, rng=0)
-    assert code == 0 and here.summary().splitlines()[1] in out and "one has out of fold recall" in here.summary() and "What is required, and its price" in out
-    assert call(capsys, *given, "--require", "ill:well=.1")[1].count("share of ill decided well of at most 0.1") >= 2
-    for text, words in (("recall", "--require: want RATE=LIMIT,..., got 'recall'"), ("recall=much", "--require: 'much' is not a number"), ("rcall=.9", "did you mean 'recall'? (here: --require RATE=LIMIT,...)")):
+    here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill",
+                    require={"recall": .9, "workload": .95}, rng=0)
+    assert (code == 0 and here.summary().splitlines()[
+        1] in out and "one has out of fold recall" in here.summary() and "What is required, and its price"
+        in out)
+    assert call(capsys, *given, "--require",
+                "ill:well=.1")[1].count("share of ill decided well of at most 0.1") >= 2
+    for text, words in (("recall", "--require: want RATE=LIMIT,..., got 'recall'"),
+                        ("recall=much", "--require: 'much' is not a number"),
+                        ("rcall=.9", "did you mean 'recall'? (here: --require RATE=LIMIT,...)")):
         code, _, err = call(capsys, *given, "--require", text)
         assert code == 2 and words in err

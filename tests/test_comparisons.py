@@ -1,4 +1,5 @@
-"Several models, the best of them, tests with a margin, uncertain costs: ends and means against computations of another kind."
+"""Several models, the best of them, tests with a margin, uncertain costs: ends and means against computations
+of another kind."""
 import warnings
 
 import numpy as np
@@ -22,7 +23,8 @@ BILL = np.array([[0, 1.], [5, 0]])
 def a_set(n=400, seed=0, wrong=(.10, .12, .2), classes=2):
     rng = np.random.default_rng(seed)
     y = rng.integers(classes, size=n)
-    votes = {f"m{i}": np.where(rng.random(n) < e, rng.integers(classes, size=n), y) for i, e in enumerate(wrong)}
+    votes = {f"m{i}": np.where(rng.random(n) < e, rng.integers(classes, size=n), y)
+             for i, e in enumerate(wrong)}
     return y, votes
 
 
@@ -36,7 +38,8 @@ def costs_of(y, votes, costs):
 def test_holm_by_hand_on_the_default_tests():
     y, votes = a_set(300, 5, (.05, .07, .2))
     found = cp.simultaneous_differences(y, votes, BILL)
-    assert found == cp.simultaneous_differences(y, votes, BILL, method="holm") and found.method.startswith("holm")
+    assert found == cp.simultaneous_differences(y, votes, BILL,
+                                                method="holm") and found.method.startswith("holm")
     assert found.first.tolist() == ["m0", "m0", "m1"] and found.second.tolist() == ["m1", "m2", "m2"]
     tables = [joint_counts(y, votes[a], votes[b]) for a, b in zip(found.first, found.second)]
     p = np.array([difference(t, BILL).p_value for t in tables])
@@ -46,7 +49,8 @@ def test_holm_by_hand_on_the_default_tests():
         by_hand[k] = highest
     assert found.p_value == pytest.approx(by_hand)
     each = costs_of(y, votes, BILL)
-    assert found.difference == pytest.approx([(each[0] - each[1]).mean(), (each[0] - each[2]).mean(), (each[1] - each[2]).mean()])
+    assert found.difference == pytest.approx([(each[0] - each[1]).mean(), (each[0] - each[2]).mean(),
+                                              (each[1] - each[2]).mean()])
 
 
 def consistent(found):
@@ -56,7 +60,8 @@ def consistent(found):
     assert (found.low <= found.difference + 1e-12).all() and (found.difference <= found.high + 1e-12).all()
 
 
-@given(st.integers(0, 10_000), st.sampled_from([.5, .8, .9, .95, .99]), st.sampled_from(["holm", "bonferroni", "max-t"]), st.integers(1, 400))
+@given(st.integers(0, 10_000), st.sampled_from([.5, .8, .9, .95, .99]),
+       st.sampled_from(["holm", "bonferroni", "max-t"]), st.integers(1, 400))
 @settings(max_examples=60, deadline=None)
 def test_no_interval_contradicts_its_p_value(seed, confidence, method, n_resamples):
     rng = np.random.default_rng(seed)
@@ -65,7 +70,8 @@ def test_no_interval_contradicts_its_p_value(seed, confidence, method, n_resampl
     votes = np.where(rng.random((4, n)) < rng.choice([.05, .2, .5], size=(4, 1)), 1 - y, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cp.simultaneous_differences(y, votes, BILL, method=method, confidence=confidence, n_resamples=n_resamples, rng=rng)
+        found = cp.simultaneous_differences(y, votes, BILL, method=method, confidence=confidence,
+                                            n_resamples=n_resamples, rng=rng)
     consistent(found)
     assert (found.low >= -5 - 1e-9).all() and (found.high <= 5 + 1e-9).all()
 
@@ -93,25 +99,30 @@ def test_bonferroni_is_the_default_of_difference(priors):
     found = cp.simultaneous_differences(y, votes, BILL, method="bonferroni", confidence=.9, priors=priors)
     for k, (a, b) in enumerate((("m0", "m1"), ("m0", "m2"), ("m1", "m2"))):
         one = difference(joint_counts(y, votes[a], votes[b]), BILL, confidence=1 - .1 / 3, priors=priors)
-        assert (found.low[k], found.high[k], found.difference[k]) == pytest.approx((one.low, one.high, one.mean))
+        assert (found.low[k], found.high[k], found.difference[k]) == pytest.approx((one.low, one.high,
+                one.mean))
         assert found.p_value[k] == pytest.approx(min(1, 3 * one.p_value)) and found.rejects[k] == one.rejects
 
 
 @pytest.mark.parametrize("method", ["holm", "bonferroni", "max-t"])
 def test_nobody_is_certain_at_two(method):
-    "Two samples that both prefer the first: no p of 0, no interval of a point, and none without the other cost."
+    """Two samples that both prefer the first: no p of 0, no interval of a point, and none without the other
+    cost."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for y, costs in (([0, 0], BILL), ([0, 0], [[0, 1], [1, 0]]), ([1, 0], [[0, 1], [1, 0]])):
             found = cp.simultaneous_differences(y, [y, [1 - v for v in y]], costs, method=method, rng=0)
-            assert found.p_value[0] > .05 and not found.rejects[0] and found.low[0] < -.9 and found.high[0] > 0
+            assert found.p_value[0] > .05 and not found.rejects[0] and found.low[0] < -.9 and found.high[
+                0] > 0
     assert cp.best_of([0, 0], [[0, 0], [1, 1]], BILL, rng=0).high > .5
 
 
 def test_familywise_error_of_unequal_kinds():
-    "Five models of equal cost at the clinic's size; the old bootstrap told some of them apart in a fifth, rare misses always."
+    """Five models of equal cost at the clinic's size; the old bootstrap told some of them apart in a fifth,
+    rare misses always."""
     y, rng, ill = np.repeat([0, 1], [357, 212]), np.random.default_rng(0), 212 / 569
-    for miss, fnr, level in ((20, np.array([.02, .02, .01, 0, 0]), .05), (1000, np.array([2, 2, 1, 0, 0]) / 1e4, .01)):
+    for miss, fnr, level in ((20, np.array([.02, .02, .01, 0, 0]), .05),
+                             (1000, np.array([2, 2, 1, 0, 0]) / 1e4, .01)):
         fpr = ((1 - ill) * level + ill * miss * (fnr[0] - fnr)) / (1 - ill)
         false = 0
         for _ in range(60):
@@ -127,7 +138,8 @@ def test_familywise_error_of_one_kind(method):
     for i in range(150):
         y = rng.integers(0, 2, 200)
         votes = np.where(rng.random((4, 200)) < .2, 1 - y, y)
-        false += cp.simultaneous_differences(y, votes, BILL, method=method, n_resamples=200, rng=i).rejects.any()
+        false += cp.simultaneous_differences(y, votes, BILL, method=method, n_resamples=200,
+                                             rng=i).rejects.any()
     assert false <= binom.ppf(.999, 150, .05)
 
 
@@ -136,7 +148,8 @@ def test_max_t_in_blocks_of_replicates(monkeypatch):
     whole = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
     monkeypatch.setattr("cost_eval.core.BLOCK_BYTES", 10_000)
     parts = cp.simultaneous_differences(y, votes, BILL, method="max-t", rng=0)
-    assert parts.difference == pytest.approx(whole.difference) and parts.high == pytest.approx(whole.high, abs=.03)
+    assert parts.difference == pytest.approx(whole.difference) and parts.high == pytest.approx(whole.high,
+            abs=.03)
 
 
 def test_max_t_is_the_studentised_bootstrap_of_rows():
@@ -149,8 +162,10 @@ def test_max_t_is_the_studentised_bootstrap_of_rows():
     rows = d[:, np.random.default_rng(1).integers(300, size=(4000, 300))]
     t = np.abs(rows.mean(axis=2) - d.mean(axis=1)[:, None]) / (rows.std(axis=2, ddof=1) / np.sqrt(300))
     largest = t.max(axis=0)
-    assert (found.high - found.difference) / error == pytest.approx(np.full(3, np.quantile(largest, .95)), rel=.04)
-    assert found.p_value == pytest.approx([(largest >= abs(m) / e).mean() for m, e in zip(d.mean(axis=1), error)], abs=.03)
+    assert (found.high - found.difference) / error == pytest.approx(np.full(3, np.quantile(largest, .95)),
+            rel=.04)
+    assert found.p_value == pytest.approx([(largest >= abs(m) / e).mean()
+                                           for m, e in zip(d.mean(axis=1), error)], abs=.03)
 
 
 @pytest.mark.parametrize("how", ["plain", "priors", "weights", "clusters", "priors and clusters"])
@@ -159,10 +174,12 @@ def test_errors_of_replicates_are_those_of_the_rows(how):
     rng = np.random.default_rng(0)
     y, votes = a_set(120, 1)
     w, cl = rng.choice([1., 2, 3], 120), rng.integers(30, size=120)
-    given = {"plain": {}, "priors": {"priors": [.7, .3]}, "weights": {"sample_weight": w}, "clusters": {"clusters": cl},
+    given = {"plain": {}, "priors": {"priors": [.7, .3]}, "weights": {"sample_weight": w},
+             "clusters": {"clusters": cl},
              "priors and clusters": {"priors": [.7, .3], "clusters": cl}}[how]
     each = costs_of(y, votes, BILL)
-    case, _, _ = cp._judge(y, votes, BILL, given.get("priors"), given.get("sample_weight"), given.get("clusters"))
+    case, _, _ = cp._judge(y, votes, BILL, given.get("priors"), given.get("sample_weight"),
+                           given.get("clusters"))
     units = cp._units(case, each, rng)
     mean, error = (v[0] for v in units.mean_and_error(units.count[None].astype(float)))
     weight, cluster = given.get("sample_weight", np.ones(120)), given.get("clusters", np.arange(120))
@@ -173,7 +190,8 @@ def test_errors_of_replicates_are_those_of_the_rows(how):
         m = (each[:, own] * weight[own]).sum(1) / weight[own].sum()
         top = top + share * m
         residual[:, own] = share * weight[own] * (each[:, own] - m[:, None]) / weight[own].sum()
-    parts = [np.ones(120, bool)] if "clusters" in given or len(shares) == 1 else [stratum == k for k in (0, 1)]
+    parts = [np.ones(120, bool)] if "clusters" in given or len(shares) == 1 else [stratum == k
+            for k in (0, 1)]
     for part in parts:
         sums = np.array([residual[:, part & (cluster == g)].sum(1) for g in np.unique(cluster[part])])
         variance = variance + (sums**2).sum(0) * len(sums) / (len(sums) - 1)
@@ -184,7 +202,8 @@ def test_identical_models_are_not_called_equal():
     y = np.array([0, 1] * 20)
     for method in ("holm", "max-t"):
         found = cp.simultaneous_differences(y, np.stack([y, y, 1 - y]), BILL, method=method, rng=0)
-        assert found.difference[0] == 0 and found.low[0] < 0 < found.high[0] and not found.rejects[0] and found.p_value[0] == 1
+        assert found.difference[0] == 0 and found.low[0] < 0 < found.high[0] and not found.rejects[
+            0] and found.p_value[0] == 1
         assert found.rejects[1:].all() and len(found.to_frame()) == 3
     assert "no spread" in found.notes[0]
 
@@ -192,7 +211,8 @@ def test_identical_models_are_not_called_equal():
 def test_too_few_replicates_for_the_level():
     y, votes = a_set()
     with pytest.warns(UserWarning, match="100 or more can"):
-        found = cp.simultaneous_differences(y, votes, BILL, method="max-t", confidence=.99, n_resamples=50, rng=0)
+        found = cp.simultaneous_differences(y, votes, BILL, method="max-t", confidence=.99, n_resamples=50,
+                                            rng=0)
     assert (found.high == 5).all() and not found.rejects.any() and "100 or more" in found.notes[0]
 
 
@@ -203,14 +223,16 @@ def test_priors_are_those_of_the_expected_cost():
     means = {name: expected_cost(c, COSTS, priors=priors) for name, c in counts.items()}
     for method in ("holm", "max-t"):
         found = cp.simultaneous_differences(y, votes, COSTS, priors=priors, method=method, rng=0)
-        assert found.difference == pytest.approx([means[a] - means[b] for a, b in zip(found.first, found.second)])
+        assert found.difference == pytest.approx([means[a] - means[b]
+                                                  for a, b in zip(found.first, found.second)])
     best = cp.best_of(y, votes, COSTS, priors={0: .6, 2: .3, 1: .1}, rng=0)
     assert best.cost == pytest.approx(min(means.values())) and best.winner == min(means, key=means.get)
     posterior = cp.probability_best(y, votes, COSTS, priors={0: .6, 2: .3, 1: .1}, n_resamples=4000, rng=0)
     spread = (COSTS.mean(axis=1)[:, None] - 0) * np.array(priors)[:, None]  # of one more example a class
     n = np.bincount(y)[:, None]
     by_class = np.array([[(COSTS[k] * counts[m].array[k]).sum() for m in votes] for k in range(3)])
-    assert posterior.expected_cost == pytest.approx(((by_class * np.array(priors)[:, None] + spread) / (n + 1)).sum(0), rel=.02)
+    assert posterior.expected_cost == pytest.approx(((by_class * np.array(priors)[:, None] + spread) / (n
+            + 1)).sum(0), rel=.02)
     with pytest.raises(ValueError, match="no sample"):
         cp.simultaneous_differences([0, 1, 0], [[0, 1, 1], [1, 1, 1]], COSTS, priors=priors)
 
@@ -230,7 +252,8 @@ def test_costs_of_single_samples():
     single = ExampleCosts(fp=1, fn=fn)
     found = cp.simultaneous_differences(y, votes, single)
     each = [np.where((y == 1) & (d == 0), fn, (y == 0) & (d == 1)) for d in votes.values()]
-    assert found.difference == pytest.approx([(each[a] - each[b]).mean() for a, b in ((0, 1), (0, 2), (1, 2))])
+    assert found.difference == pytest.approx([(each[a] - each[b]).mean()
+                                              for a, b in ((0, 1), (0, 2), (1, 2))])
 
 
 def test_a_million_samples_are_a_few_kinds():
@@ -251,7 +274,8 @@ def winners(models, n, n_sets, seed, better=0.0):
         wrong = rng.random((models, n)) < error[:, None] * np.where(y, .3, 1)
         found = cp.best_of(y, np.where(wrong, 1 - y, y), [[0, 1], [10, 0]], n_resamples=100, rng=rng)
         t = true[found.winner]
-        rows.append([found.low <= t <= found.high, found.alone_low[0] <= t <= found.alone_high[0], t - found.cost, found.luck])
+        rows.append([found.low <= t <= found.high, found.alone_low[0] <= t <= found.alone_high[0],
+                     t - found.cost, found.luck])
     return np.array(rows, float)
 
 
@@ -259,7 +283,8 @@ def test_the_winners_interval_holds_although_it_was_chosen():
     rows = winners(20, 2000, 60, 0)
     held, alone, optimism, luck = rows.mean(0)
     assert binom.cdf(rows[:, 0].sum(), 60, .95) > .001 and alone < .85
-    assert .6 * optimism < luck < 1.2 * optimism  # costly errors are rare, so costs are skew and the luck stated is low
+    # costly errors are rare, so costs are skew and the luck stated is low
+    assert .6 * optimism < luck < 1.2 * optimism
 
 
 def test_the_luck_of_symmetric_costs_is_right_on_average():
@@ -277,7 +302,8 @@ def test_the_luck_of_symmetric_costs_is_right_on_average():
 def test_a_model_far_ahead_owes_nothing_to_luck():
     y, votes = a_set(2000, 0, (.02, .4, .5))
     found = cp.best_of(y, votes, BILL, rng=0)
-    assert found.winner == "m0" and abs(found.luck) < .01 and found.corrected == pytest.approx(found.cost + found.luck)
+    assert found.winner == "m0" and abs(found.luck) < .01 and found.corrected == pytest.approx(found.cost
+            + found.luck)
 
 
 @pytest.mark.parametrize("priors", [None, [.8, .2]])
@@ -287,9 +313,11 @@ def test_ends_of_the_best_are_those_of_interval(priors):
     tables = {name: confusion_counts(y, d) for name, d in votes.items()}
     alone = {name: interval(t, BILL, confidence=.9, priors=priors) for name, t in tables.items()}
     top = interval(tables[found.winner], BILL, confidence=1 - .1 / 4, priors=priors)
-    assert found.high == pytest.approx(top.high) and found.low == pytest.approx(min(one.low for one in alone.values()))
+    assert found.high == pytest.approx(top.high) and found.low == pytest.approx(min(one.low
+            for one in alone.values()))
     assert found.alone_high == pytest.approx([alone[name].high for name in found.name])
-    assert (np.diff(found.expected_cost) >= 0).all() and found.cost == found.expected_cost[0] and found.name[0] == found.winner
+    assert (np.diff(found.expected_cost) >= 0).all() and found.cost == found.expected_cost[0] and found.name[
+        0] == found.winner
     assert not [note for note in found.notes if "cost the same" in note], "nobody is tied alone"
     assert len(found.to_frame()) == 4 and "cheapest of 4" in repr(found) and len(repr(found)) < 140
 
@@ -314,20 +342,25 @@ def test_posterior_is_the_dirichlet_with_one_more_example_spread():
     assert found.regret == pytest.approx([np.maximum(a - b, 0).mean(), np.maximum(b - a, 0).mean()], rel=.04)
     assert "one more example" in found.posterior and "Dirichlet" in repr(found)
     table = joint_counts(y, votes["m0"], votes["m1"]).array
-    p = np.stack([np.random.default_rng(k).dirichlet(table[k].ravel() + 1 / 4, 100_000) for k in (0, 1)], 1).reshape(-1, 2, 2, 2)
+    p = np.stack([np.random.default_rng(k).dirichlet(table[k].ravel() + 1 / 4, 100_000) for k in (0, 1)],
+                 1).reshape(-1, 2, 2, 2)
     a, b = (np.einsum("k,bkj,kj->b", [.9, .1], p.sum(axis), BILL) for axis in (3, 2))
     found = cp.probability_best(y, votes, BILL, priors=[.9, .1], n_resamples=40_000, rng=0)
-    assert found.probability[0] == pytest.approx((a < b).mean(), abs=.01) and found.expected_cost == pytest.approx([a.mean(), b.mean()], rel=.02)
+    assert found.probability[0] == pytest.approx((a < b).mean(),
+                                                 abs=.01) and found.expected_cost == pytest.approx([a.mean(),
+            b.mean()], rel=.02)
 
 
 def test_a_rare_costly_error_is_not_ruled_out():
-    "The first model has no false alarm and a miss of 1,000 that did not happen: half of the sets are not sure of it."
+    """The first model has no false alarm and a miss of 1,000 that did not happen: half of the sets are not
+    sure of it."""
     rng, sure = np.random.default_rng(0), 0
     for _ in range(100):
         y = (rng.random(400) < .3).astype(int)
         u = rng.random((2, 400))
         votes = np.where(y == 0, u < np.array([[0], [1 / 7]]), u >= np.array([[2 / 3000], [0]])).astype(int)
-        sure += cp.probability_best(y, votes, [[0, 1], [1000, 0]], n_resamples=300, rng=rng).probability[0] >= .9
+        sure += cp.probability_best(y, votes, [[0, 1], [1000, 0]], n_resamples=300,
+                                    rng=rng).probability[0] >= .9
     assert sure < 20  # 92 of 100 for shares of resampled sets
 
 
@@ -335,20 +368,24 @@ def test_uncertain_costs_decide_where_the_models_do_not():
     "10,000 samples: a has only false alarms, b only misses; which is cheaper depends on the ratio alone."
     y = np.array([0, 1] * 5000)
     a, b = y.copy(), y.copy()
-    a[:1600:2], b[1:401:2] = 1, 0  # 800 false alarms against 200 misses: a is better if a miss costs more than 4
-    draw = lambda rng, size: np.array([[0, 1], [1, 0]]) * np.stack([np.ones(size), rng.uniform(0, 10, size)], 1)[..., None]
+    # 800 false alarms against 200 misses: a is better if a miss costs more than 4
+    a[:1600:2], b[1:401:2] = 1, 0
+    draw = lambda rng, size: np.array([[0, 1], [1, 0]]) * np.stack([np.ones(size), rng.uniform(0, 10, size)],
+            1)[..., None]
     found = cp.probability_best(y, {"a": a, "b": b}, draw, n_resamples=4000, rng=0)
     assert found.probability[0] == pytest.approx(.6, abs=.03)
     assert found.expected_cost == pytest.approx([.08, .1], rel=.03)
     stack = draw(np.random.default_rng(1), 3000)
-    assert cp.probability_best(y, {"a": a, "b": b}, stack, n_resamples=4000, rng=0).probability[0] == pytest.approx(.6, abs=.04)
+    assert cp.probability_best(y, {"a": a, "b": b}, stack, n_resamples=4000,
+                               rng=0).probability[0] == pytest.approx(.6, abs=.04)
     rare = cp.probability_best(y, {"a": a, "b": b}, draw, priors=[.9, .1], n_resamples=4000, rng=0)
     assert rare.probability[0] == pytest.approx(0, abs=.01)  # .9 x .16 against .1 x .04 x 10 at most
 
 
 def test_ties_are_shared_and_probabilities_sum_to_one():
     y = np.array([0, 1] * 20)
-    assert cp.probability_best(y, [y, y, y], BILL, n_resamples=20_000, rng=0).probability == pytest.approx([1 / 3] * 3, abs=.015)
+    assert cp.probability_best(y, [y, y, y], BILL, n_resamples=20_000,
+                               rng=0).probability == pytest.approx([1 / 3] * 3, abs=.015)
     y, votes = a_set()
     found = cp.probability_best(y, votes, BILL, rng=0)
     assert found.probability.sum() == pytest.approx(1) and (found.regret >= 0).all()
@@ -363,10 +400,12 @@ def test_equivalence_is_two_one_sided_tests():
     for confidence in (.9, .95):
         just = abs(mean) + norm.ppf(confidence) * error
         assert cp.equivalence_test(JOINT, BILL, just * 1.001, method="normal", confidence=confidence).passes
-        assert not cp.equivalence_test(JOINT, BILL, just * .999, method="normal", confidence=confidence).passes
+        assert not cp.equivalence_test(JOINT, BILL, just * .999, method="normal",
+                                       confidence=confidence).passes
 
 
-@pytest.mark.parametrize("options", [{}, {"method": "bdelta_cost", "n_resamples": 200, "rng": 1}, {"priors": [.8, .2]}, {"priors": {1: .2, 0: .8}, "method": "normal"},
+@pytest.mark.parametrize("options", [{}, {"method": "bdelta_cost", "n_resamples": 200, "rng": 1},
+                                     {"priors": [.8, .2]}, {"priors": {1: .2, 0: .8}, "method": "normal"},
                                      {"method": "exact_bootstrap", "laplace": .2}])
 def test_margin_tests_hand_everything_on(options):
     with warnings.catch_warnings():
@@ -376,7 +415,8 @@ def test_margin_tests_hand_everything_on(options):
         lower = cp.non_inferiority_test(JOINT, BILL, 0, confidence=.9, **options)
     assert found.interval == expected and found.notes == expected.notes and found.margin == 1
     tolerance = .1 if "rng" in options else 1e-9
-    assert (lower.interval.low, lower.interval.high) == pytest.approx((-expected.high, -expected.low), abs=tolerance)
+    assert (lower.interval.low, lower.interval.high) == pytest.approx((-expected.high, -expected.low),
+            abs=tolerance)
 
 
 def test_non_inferiority_passes_for_a_large_margin_only():
@@ -402,8 +442,11 @@ def test_non_inferiority_level_at_the_margin(method):
 
 def test_costs_that_never_vary_give_clopper_pearson():
     found = cp.uncertain_cost_interval([[90, 10], [0, 0]], [[[0, 1], [1, 0]]], n_resamples=400_000, rng=0)
-    assert (found.low, found.high) == pytest.approx((beta.ppf(.025, 10, 91), beta.ppf(.975, 11, 90)), abs=6e-4)  # Clopper-Pearson
-    assert (found.mean, found.standard_error) == pytest.approx((.1, np.sqrt(.09 / 101)), rel=.01)  # of a Beta(10, 90)
+    # Clopper-Pearson
+    assert (found.low, found.high) == pytest.approx((beta.ppf(.025, 10, 91), beta.ppf(.975, 11, 90)),
+                                                    abs=6e-4)
+    # of a Beta(10, 90)
+    assert (found.mean, found.standard_error) == pytest.approx((.1, np.sqrt(.09 / 101)), rel=.01)
     many = cp.uncertain_cost_interval(COUNTS, COSTS[None], n_resamples=400_000, rng=0, confidence=.9)
     exact = interval(COUNTS, COSTS, method="clopper_pearson", confidence=.9)
     assert (many.low, many.high) == pytest.approx((exact.low, exact.high), rel=.01)
@@ -425,14 +468,17 @@ def test_a_common_factor_by_quadrature():
     below = integrate.quad(lambda u: beta.cdf(found.low / u, 10, 91), .5, 1.5)[0]
     assert (above, below) == pytest.approx((.025, .025), abs=.001)
     wide = cp.uncertain_cost_interval([[90, 10], [0, 0]], draw, confidence=.99, n_resamples=400_000, rng=0)
-    assert integrate.quad(lambda u: beta.sf(wide.high / u, 11, 90), .5, 1.5)[0] == pytest.approx(.005, abs=.0005)
+    assert integrate.quad(lambda u: beta.sf(wide.high / u, 11, 90), .5, 1.5)[0] == pytest.approx(.005,
+            abs=.0005)
 
 
 def test_uncertain_costs_of_bcost():
-    found = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=.1, n_resamples=100_000, rng=0)
+    found = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=.1, n_resamples=100_000,
+                                       rng=0)
     exact = interval(COUNTS, COSTS, method="exact_bootstrap", laplace=.1)
     assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=.03)
-    other = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=1., n_resamples=100_000, rng=0)
+    other = cp.uncertain_cost_interval(COUNTS, COSTS[None], method="bcost", laplace=1., n_resamples=100_000,
+                                       rng=0)
     assert other.high > found.high + .3  # laplace matters
     p = (COUNTS + 1) / (COUNTS + 1).sum()
     assert other.mean == pytest.approx((p * COSTS).sum()) and other.low < other.mean < other.high
@@ -449,12 +495,15 @@ def test_uncertain_costs_variance():
 
 @pytest.mark.parametrize("method", ["clopper_pearson", "bcost"])
 def test_uncertain_costs_cover(method):
-    "Test set and costs drawn together, 400 times: cheap errors, a costly one with a cost known within a factor of three."
+    """Test set and costs drawn together, 400 times: cheap errors, a costly one with a cost known within a
+    factor of three."""
     rng, p, held = np.random.default_rng(0), np.array([.85, .1, .05]), 0
-    draw = lambda rng, size: np.stack([np.zeros(size), np.ones(size), rng.uniform(5, 15, size)], -1)[:, None, :]
+    draw = lambda rng, size: np.stack([np.zeros(size), np.ones(size), rng.uniform(5, 15, size)], -1)[:, None,
+            :]
     for _ in range(400):
         true = p @ draw(rng, 1)[0, 0]
-        found = cp.uncertain_cost_interval(rng.multinomial(300, p)[None], draw, method=method, n_resamples=500, rng=rng)
+        found = cp.uncertain_cost_interval(rng.multinomial(300, p)[None], draw, method=method,
+                                           n_resamples=500, rng=rng)
         held += found.low <= true <= found.high
     assert binom.cdf(held, 400, .95) > .001
 
@@ -463,9 +512,12 @@ def test_uncertain_costs_cover(method):
 def test_uncertain_difference(method):
     stack = np.stack([np.array([[0, 1], [r, 0]]) for r in np.linspace(2, 20, 40)])
     found = cp.uncertain_cost_difference(JOINT, stack, method=method, n_resamples=20_000, rng=0)
-    back = cp.uncertain_cost_difference(np.swapaxes(JOINT, 1, 2), stack, method=method, n_resamples=20_000, rng=0)
-    assert (back.low, back.high, back.p_value) == pytest.approx((-found.high, -found.low, found.p_value), abs=.06)
-    first, second = (cp.uncertain_cost_interval(JOINT.sum(axis=a), stack, method=method, laplace=0, n_resamples=20_000, rng=0).mean for a in (2, 1))
+    back = cp.uncertain_cost_difference(np.swapaxes(JOINT, 1, 2), stack, method=method, n_resamples=20_000,
+                                        rng=0)
+    assert (back.low, back.high, back.p_value) == pytest.approx((-found.high, -found.low, found.p_value),
+            abs=.06)
+    first, second = (cp.uncertain_cost_interval(JOINT.sum(axis=a), stack, method=method, laplace=0,
+                                                n_resamples=20_000, rng=0).mean for a in (2, 1))
     assert found.mean == pytest.approx(first - second, abs=1e-9)
     fixed = cp.uncertain_cost_difference(JOINT, BILL[None], method=method, n_resamples=100_000, rng=0)
     exact = difference(JOINT, BILL, method={"bcost": "exact_bootstrap"}.get(method, method))
@@ -475,7 +527,8 @@ def test_uncertain_difference(method):
     sure = cp.uncertain_cost_difference(clear, stack, method=method, n_resamples=20_000, rng=0)
     assert sure.rejects and sure.p_value < .05 and sure.low > 0
     for confidence in (.5, .9, .99):
-        level = cp.uncertain_cost_difference(JOINT, stack, method=method, confidence=confidence, n_resamples=20_000, rng=0)
+        level = cp.uncertain_cost_difference(JOINT, stack, method=method, confidence=confidence,
+                                             n_resamples=20_000, rng=0)
         assert level.rejects == (level.p_value < 1 - confidence)
 
 
@@ -486,10 +539,13 @@ def test_uncertain_ends_and_p_value_come_from_one_count(n_resamples):
         joint = rng.multinomial(150, JOINT.ravel() / JOINT.sum()).reshape(2, 2, 2)
         stack = np.stack([[[0, 1], [r, 0]] for r in (2, 5, 9)])
         for confidence in (.8, .95, .99):
-            found = cp.uncertain_cost_difference(joint, stack, confidence=confidence, n_resamples=n_resamples, rng=seed)
+            found = cp.uncertain_cost_difference(joint, stack, confidence=confidence, n_resamples=n_resamples,
+                                                 rng=seed)
             assert found.rejects == (found.p_value < 1 - confidence)
-    for priors, ends in ((None, (1, 7)), ([.6, .4], (.6 * 1 + .4 * 2, .6 * 3 + .4 * 7))):  # too few replicates for an end: all that is possible
-        found = cp.uncertain_cost_interval([[9, 1], [1, 9]], [[[1, 3], [7, 2]]], priors=priors, confidence=.99, n_resamples=100, rng=0)
+    # too few replicates for an end: all that is possible
+    for priors, ends in ((None, (1, 7)), ([.6, .4], (.6 * 1 + .4 * 2, .6 * 3 + .4 * 7))):
+        found = cp.uncertain_cost_interval([[9, 1], [1, 9]], [[[1, 3], [7, 2]]], priors=priors,
+                                           confidence=.99, n_resamples=100, rng=0)
         assert (found.low, found.high) == pytest.approx(ends)
 
 
@@ -499,7 +555,8 @@ def test_a_difference_that_every_sample_shows_is_not_certain():
     y = np.ones(30, int)
     for method in ("holm", "max-t"):
         found = cp.simultaneous_differences(y, [y, 1 - y], BILL, method=method, rng=0)
-        assert found.difference[0] == found.low[0] == -BILL[1][0] and found.high[0] > found.low[0] and 0 < found.p_value[0] < .001 and found.rejects[0]
+        assert found.difference[0] == found.low[0] == -BILL[1][0] and found.high[0] > found.low[
+            0] and 0 < found.p_value[0] < .001 and found.rejects[0]
 
 
 def test_small_losses_count_beside_one_that_is_very_large():
@@ -521,5 +578,6 @@ def test_the_lowest_of_several_by_simulation():
 def test_how_many_equal_samples_weighted_ones_are_worth():
     "Kish: the square of the sum of weights over the sum of squares, of each class."
     y, w = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 4, 2, 2.])
-    sizes = [cp.Judged(y, CostMatrix(BILL), None, np.array([.6, .4]), False, weight=weight).effective_sizes for weight in (w, None)]
+    sizes = [cp.Judged(y, CostMatrix(BILL), None, np.array([.6, .4]), False, weight=weight).effective_sizes
+             for weight in (w, None)]
     assert sizes[0] == pytest.approx([36 / 18, 2]) and sizes[1] == pytest.approx([3, 2])

@@ -12,10 +12,12 @@ from cost_eval.confusion import BinaryCounts, confusion_counts, joint_counts, th
 from cost_eval.core import check_counts
 from cost_eval.confusion import ThresholdCounts
 
-labelled = st.integers(1, 40).flatmap(lambda n: st.tuples(*[st.lists(st.sampled_from("abcd"), min_size=n, max_size=n)] * 3))
+labelled = st.integers(1, 40).flatmap(lambda n: st.tuples(*[st.lists(st.sampled_from("abcd"), min_size=n,
+        max_size=n)] * 3))
 scored = st.integers(0, 40).flatmap(lambda n: st.tuples(
     hnp.arrays(bool, n),
-    hnp.arrays(float, n, elements=st.one_of(st.sampled_from([0., -0., np.inf, -np.inf, 1e-320, -1e-320, .1, .1 + 2**-56, 2.]), st.floats(allow_nan=False)))))
+    hnp.arrays(float, n, elements=st.one_of(st.sampled_from([0., -0., np.inf, -np.inf, 1e-320, -1e-320, .1,
+        .1 + 2**-56, 2.]), st.floats(allow_nan=False)))))
 
 
 def enumerated(y, scores, weight=None):
@@ -32,7 +34,8 @@ def enumerated(y, scores, weight=None):
 def test_confusion_counts_are_scikit_learns(data):
     y, d, _ = data
     np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d, labels=sorted({*y, *d})))
-    np.testing.assert_array_equal(confusion_counts(y, d, classes=list("dcba")), confusion_matrix(y, d, labels=list("dcba")))
+    np.testing.assert_array_equal(confusion_counts(y, d, classes=list("dcba")),
+                                  confusion_matrix(y, d, labels=list("dcba")))
 
 
 @given(labelled, st.integers(1, 5))
@@ -42,17 +45,20 @@ def test_order_shards_and_joint_marginals(data, k):
     whole = confusion_counts(y, a, classes=classes)
     order = np.random.default_rng(k).permutation(len(y))
     np.testing.assert_array_equal(confusion_counts(y[order], a[order], classes=classes), whole)
-    np.testing.assert_array_equal(sum(confusion_counts(y[i::k], a[i::k], classes=classes) for i in range(k)), whole)
+    np.testing.assert_array_equal(sum(confusion_counts(y[i::k], a[i::k], classes=classes) for i in range(k)),
+                                  whole)
     joint = joint_counts(y, a, b, classes=classes)
     np.testing.assert_array_equal(joint.first, whole)
     np.testing.assert_array_equal(joint.second, confusion_counts(y, b, classes=classes))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "uint64", "float32", "bool", "str", "object", "category", "Int64"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "uint64", "float32", "bool", "str",
+                                   "object", "category", "Int64"])
 def test_label_types(dtype):
     rng = np.random.default_rng(0)
     y, d = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
-    cast = (lambda v: pd.Series(v, dtype=dtype)) if dtype in ("category", "Int64") else (lambda v: v.astype(dtype))
+    cast = (lambda v: pd.Series(v, dtype=dtype)) if dtype in ("category",
+            "Int64") else (lambda v: v.astype(dtype))
     np.testing.assert_array_equal(confusion_counts(cast(y), cast(d)), confusion_matrix(y, d))
 
 
@@ -61,11 +67,13 @@ def test_integer_labels_with_gaps(values):
     rng = np.random.default_rng(0)
     y, d = rng.choice(values, 300), rng.choice(values, 300)
     np.testing.assert_array_equal(confusion_counts(y, d), confusion_matrix(y, d))
-    np.testing.assert_array_equal(confusion_counts(y, d, classes=values), confusion_matrix(y, d, labels=values))
+    np.testing.assert_array_equal(confusion_counts(y, d, classes=values),
+                                  confusion_matrix(y, d, labels=values))
 
 
 def test_mixed_labels_and_decisions_that_are_not_classes():
-    counts = confusion_counts([0, "spam", (1, 2)], ["keep", None, "keep"], classes=[0, "spam", (1, 2)], decision_labels=["keep", None])
+    counts = confusion_counts([0, "spam", (1, 2)], ["keep", None, "keep"], classes=[0, "spam", (1, 2)],
+                              decision_labels=["keep", None])
     assert counts.array.tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
@@ -82,7 +90,8 @@ def test_more_samples_than_a_block():
 @given(scored, st.data())
 @settings(max_examples=100)
 def test_thresholds_by_enumeration(data, draw):
-    "Without weights they are packed and sorted; with weights, 0 among them, not packed: a row without weight has no threshold."
+    """Without weights they are packed and sorted; with weights, 0 among them, not packed: a row without
+    weight has no threshold."""
     y, scores = data
     for w in (None, draw.draw(hnp.arrays(np.int64, len(y), elements=st.integers(0, 3)))):
         got, kept = threshold_counts(y, scores, sample_weight=w), slice(None) if w is None else w > 0
@@ -96,7 +105,8 @@ def test_thresholds_by_enumeration(data, draw):
 def test_score_types(dtype):
     y, s = [1, 0, 1, 0], np.array([1, 0, 1, 1]).astype(dtype)
     got = threshold_counts(y, s)
-    assert got.thresholds.tolist() == [np.inf, 1, 0] and got.counts == BinaryCounts([0, 2, 2], [0, 1, 2], [2, 0, 0], [2, 1, 0])
+    assert got.thresholds.tolist() == [np.inf, 1, 0] and got.counts == BinaryCounts([0, 2, 2], [0, 1, 2],
+            [2, 0, 0], [2, 1, 0])
 
 
 def test_inputs_are_left_alone():
@@ -110,9 +120,11 @@ def test_inputs_are_left_alone():
 def test_one_class(y):
     counts = threshold_counts(y, [.1, .2, .3]).counts
     merged = threshold_counts([0, 1], [0., 1.]) + threshold_counts([0, 1], [-0., 2.])
-    assert merged.thresholds.tolist() == [np.inf, 2, 1, 0] and not np.signbit(merged.thresholds[-1]), "a threshold of 0 is not shown as -0.0"
+    assert merged.thresholds.tolist() == [np.inf, 2, 1, 0] and not np.signbit(
+        merged.thresholds[-1]), "a threshold of 0 is not shown as -0.0"
     missing, present = ("fpr", "tpr") if y[0] else ("tpr", "fpr")
-    assert np.isnan(getattr(counts, missing)).all() and np.allclose(getattr(counts, present), [0, 1 / 3, 2 / 3, 1])
+    assert np.isnan(getattr(counts, missing)).all() and np.allclose(getattr(counts, present),
+            [0, 1 / 3, 2 / 3, 1])
 
 
 rate = st.floats(0, 1)
@@ -130,8 +142,10 @@ def test_rates_go_round(total, prevalence, fpr, fnr):
 @given(hnp.arrays(np.int64, (3, 2, 2), elements=st.integers(0, 20)))
 def test_binary_counts_of_arrays_are_those_of_each(m):
     many = BinaryCounts.from_matrix(m)
-    for name in ("prevalence", "tpr", "fpr", "fnr", "tnr", "precision", "npv", "fdr", "fomr", "predicted_prevalence"):
-        np.testing.assert_array_equal(getattr(many, name), [getattr(BinaryCounts.from_matrix(one), name) for one in m])
+    for name in ("prevalence", "tpr", "fpr", "fnr", "tnr", "precision", "npv", "fdr", "fomr",
+                 "predicted_prevalence"):
+        np.testing.assert_array_equal(getattr(many, name), [getattr(BinaryCounts.from_matrix(one), name)
+                for one in m])
     assert sum(many[i] for i in range(3)) == BinaryCounts.from_matrix(m.sum(0))
     np.testing.assert_array_equal(many.to_matrix(), m)
 
@@ -146,7 +160,8 @@ def test_binary_counts_is_frozen_and_shown():
 
 BAD = {
     "missing label": (lambda: confusion_counts([1, np.nan], [1., 1.]), "missing values"),
-    "pandas' NA": (lambda: confusion_counts(pd.array(["a", None], dtype="string"), ["a", "a"]), "missing values"),
+    "pandas' NA": (lambda: confusion_counts(pd.array(["a", None], dtype="string"), ["a", "a"]),
+                   "missing values"),
     "negative total": (lambda: BinaryCounts.from_rates(-5, .5, .1, .1), "total: must lie in"),
     "repeated classes": (lambda: confusion_counts([1], [1], classes=[1, 1]), "classes: .* only once"),
     "no classes": (lambda: confusion_counts([1], [1], classes=[]), "classes: .* at least one"),
@@ -171,7 +186,8 @@ def test_small_integer_types_do_not_run_over():
 
 
 def test_text_of_numpy_beside_numbers_stays_text():
-    np.testing.assert_array_equal(confusion_counts([np.str_("0"), 0], [0, 0], classes=[0, "0"]), [[1, 0], [1, 0]])
+    np.testing.assert_array_equal(confusion_counts([np.str_("0"), 0], [0, 0], classes=[0, "0"]),
+                                  [[1, 0], [1, 0]])
 
 
 def test_only_tables_are_added_to_tables():

@@ -1,4 +1,5 @@
-"""Which model under whose costs, and at least cost under a requirement: against hand computation, all thresholds one by one, and the exact binomial."""
+"""Which model under whose costs, and at least cost under a requirement: against hand computation, all
+thresholds one by one, and the exact binomial."""
 import ast
 import json
 
@@ -15,7 +16,8 @@ rng = np.random.default_rng(5)
 N = 300
 Y = (rng.random(N) < .3).astype(int)
 SCORE = {name: rng.normal(size=N) + s * Y for name, s in (("sharp", 1.6), ("blunt", 1.1), ("coin", .2))}
-MODELS = {name: ce.Scores(s) for name, s in SCORE.items()} | {"bold": ce.Decisions((SCORE["blunt"] > -.5).astype(int))}
+MODELS = {name: ce.Scores(s)
+          for name, s in SCORE.items()} | {"bold": ce.Decisions((SCORE["blunt"] > -.5).astype(int))}
 COSTS = ce.CostMatrix.binary(fp=1, fn=5)
 OTHERS = {"risk": ce.CostMatrix.binary(fp=1, fn=40), "sales": ce.CostMatrix.binary(fp=4, fn=1)}
 
@@ -26,36 +28,47 @@ def by(table, scenario):
 
 # ---- scenarios
 
-@pytest.mark.parametrize("given", [{}, {"priors": .1}, {"capacity": .5}, {"clusters": np.arange(N) // 2}, {"rule": "tuned"}])
+@pytest.mark.parametrize("given", [{}, {"priors": .1}, {"capacity": .5}, {"clusters": np.arange(N) // 2},
+                                   {"rule": "tuned"}])
 def test_a_scenario_is_the_report_at_its_costs(given):
-    "Costs of each model and of the best constant decision; the regret is what a model costs more than the cheapest."
+    """Costs of each model and of the best constant decision; the regret is what a model costs more than the
+    cheapest."""
     found = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, draws=1, rng=0, **given).scenarios
     for name, costs in OTHERS.items():
         report, own = ce.evaluate(Y, MODELS, costs, draws=1, rng=0, **given), by(found, name)
         assert own.index.tolist() == report.best["model"].tolist()
         best = report.best.set_index("model")["cost"]
-        assert own["cost"].to_numpy() == pytest.approx(best.to_numpy()) and own["regret"].to_numpy() == pytest.approx((best - best.min()).to_numpy())
+        assert own["cost"].to_numpy() == pytest.approx(best.to_numpy()) and own[
+            "regret"].to_numpy() == pytest.approx((best - best.min()).to_numpy())
         naive = report.ladder.loc[report.ladder["rule"] == "constant", "cost"].min()
-        assert own["naive"].to_numpy() == pytest.approx(naive) and own["of_naive"].to_numpy() == pytest.approx(((best - best.min()) / naive).to_numpy())
+        assert own["naive"].to_numpy() == pytest.approx(naive) and own[
+            "of_naive"].to_numpy() == pytest.approx(((best - best.min()) / naive).to_numpy())
     worst = found.groupby("model")["regret"].max()
     assert set(found.loc[found["compromise"], "model"]) == {worst.idxmin()}
 
 
 def test_a_regret_is_bounded_by_the_differences_from_all():
     "One scenario: the ends are the largest of the simultaneous differences' from every other model."
-    found = by(ce.evaluate(Y, MODELS, COSTS, scenarios={"now": OTHERS["sales"]}, draws=1, rng=0).scenarios, "now")
+    found = by(ce.evaluate(Y, MODELS, COSTS, scenarios={"now": OTHERS["sales"]}, draws=1, rng=0).scenarios,
+               "now")
     report = ce.evaluate(Y, MODELS, OTHERS["sales"], draws=1, rng=0)
     for name, row in found.iterrows():
         d = report.differences
-        low = [r["low"] if r["first"] == name else -r["high"] for _, r in d.iterrows() if name in (r["first"], r["second"])]
-        high = [r["high"] if r["first"] == name else -r["low"] for _, r in d.iterrows() if name in (r["first"], r["second"])]
-        assert [row["low"], row["high"]] == pytest.approx([max(0, *low), max(0, *high)]) and row["low"] <= row["regret"] <= row["high"]
-    assert found["told_apart"].tolist() == (found["p_value"] < .05).tolist() and found["told_apart"].any() and not found["told_apart"].all()
+        low = [r["low"] if r["first"] == name else -r["high"] for _, r in d.iterrows()
+               if name in (r["first"], r["second"])]
+        high = [r["high"] if r["first"] == name else -r["low"] for _, r in d.iterrows()
+                if name in (r["first"], r["second"])]
+        assert [row["low"], row["high"]] == pytest.approx([max(0, *low),
+                max(0, *high)]) and row["low"] <= row["regret"] <= row["high"]
+    assert found["told_apart"].tolist() == (found["p_value"] < .05).tolist() and found[
+        "told_apart"].any() and not found["told_apart"].all()
 
 
 def test_a_worse_scenario_widens_what_is_held_together():
-    one, two = (ce.evaluate(Y, MODELS, COSTS, scenarios=dict(list(OTHERS.items())[:k]), rng=0).scenarios for k in (1, 2))
-    assert (by(two, "risk")["high"] >= by(one, "risk")["high"]).all() and (by(two, "risk")["p_value"] >= by(one, "risk")["p_value"]).all()
+    one, two = (ce.evaluate(Y, MODELS, COSTS, scenarios=dict(list(OTHERS.items())[:k]), rng=0).scenarios
+                for k in (1, 2))
+    assert (by(two, "risk")["high"] >= by(one, "risk")["high"]).all() and (by(two, "risk")["p_value"]
+            >= by(one, "risk")["p_value"]).all()
 
 
 def test_decisions_by_hand():
@@ -64,11 +77,15 @@ def test_decisions_by_hand():
     alarms, misses = y.copy(), y.copy()
     alarms[:2], misses[-1] = 1, 0
     scenarios = {"risk": [[0, 1], [10, 0]], "sales": [[0, 3], [2, 0]]}
-    report = ce.evaluate(y, {"alarms": ce.Decisions(alarms), "misses": ce.Decisions(misses)}, [[0, 1], [1, 0]], scenarios=scenarios, rng=0)
+    report = ce.evaluate(y, {"alarms": ce.Decisions(alarms), "misses": ce.Decisions(misses)},
+                         [[0, 1], [1, 0]], scenarios=scenarios, rng=0)
     table = report.scenarios.set_index(["scenario", "model"])
-    assert table["cost"].round(9).to_dict() == {("risk", "alarms"): .2, ("risk", "misses"): 1.0, ("sales", "misses"): .2, ("sales", "alarms"): .6}
-    assert table["regret"].round(9).tolist() == [0, .8, 0, .4] and table["naive"].round(9).tolist() == [.6, .6, .8, .8]
-    assert table["compromise"].tolist() == [True, False, False, True] and table["of_naive"].round(9).tolist() == [0, round(.8 / .6, 9), 0, .5]
+    assert table["cost"].round(9).to_dict() == {("risk", "alarms"): .2, ("risk", "misses"): 1.0,
+                                                ("sales", "misses"): .2, ("sales", "alarms"): .6}
+    assert table["regret"].round(9).tolist() == [0, .8, 0, .4] and table["naive"].round(9).tolist() == [.6,
+            .6, .8, .8]
+    assert table["compromise"].tolist() == [True, False, False, True] and table["of_naive"].round(
+        9).tolist() == [0, round(.8 / .6, 9), 0, .5]
     said = next(line for line in report.summary().splitlines() if "Under other costs" in line)
     assert "alarms is the cheapest under risk; misses is the cheapest under sales" in said and "alarms is the compromise: it costs at most 0.4 per case more than the cheapest, under sales (" in said
 
@@ -76,31 +93,41 @@ def test_decisions_by_hand():
 def test_equal_costs_leave_no_regret_and_forms_agree():
     report = ce.evaluate(Y, MODELS, COSTS, scenarios={"same": COSTS}, rng=0)
     top = report.best.loc[0, "model"]
-    assert by(report.scenarios, "same").loc[top, "regret"] == 0 and report.scenarios.loc[report.scenarios["compromise"], "model"].tolist() == [top]
-    twins = ce.evaluate(Y, {"a": MODELS["bold"], "b": MODELS["bold"]}, COSTS, scenarios=OTHERS, rng=0).scenarios
-    assert (twins[["regret", "low"]] == 0).all(axis=None) and twins["compromise"].all() and not twins["told_apart"].any()
-    forms = [{"fp": 1, "fn": 40}, pd.DataFrame([[0., 1], [40, 0]], index=[0, 1], columns=[0, 1]), [[0, 1], [40, 0]], OTHERS["risk"],
+    assert by(report.scenarios, "same").loc[top, "regret"] == 0 and report.scenarios.loc[
+        report.scenarios["compromise"], "model"].tolist() == [top]
+    twins = ce.evaluate(Y, {"a": MODELS["bold"], "b": MODELS["bold"]}, COSTS, scenarios=OTHERS,
+                        rng=0).scenarios
+    assert (twins[["regret", "low"]] == 0).all(axis=None) and twins["compromise"].all() and not twins[
+        "told_apart"].any()
+    forms = [{"fp": 1, "fn": 40}, pd.DataFrame([[0., 1], [40, 0]], index=[0, 1], columns=[0, 1]),
+             [[0, 1], [40, 0]], OTHERS["risk"],
              {"fp": np.ones(N), "fn": np.full(N, 40.)}, ce.ExampleCosts(fp=np.ones(N), fn=np.full(N, 40.))]
     tables = [ce.evaluate(Y, MODELS, COSTS, scenarios={"risk": form}, rng=0).scenarios for form in forms]
     for table in tables[1:]:
-        assert table["cost"].to_numpy() == pytest.approx(tables[0]["cost"].to_numpy()) and table["high"].to_numpy() == pytest.approx(tables[0]["high"].to_numpy(), rel=1e-6)
+        assert table["cost"].to_numpy() == pytest.approx(tables[0]["cost"].to_numpy()) and table[
+            "high"].to_numpy() == pytest.approx(tables[0]["high"].to_numpy(), rel=1e-6)
     assert not len(ce.evaluate(Y, MODELS, COSTS, rng=0).scenarios)
 
 
 def test_scenarios_of_a_report_at_other_costs_and_of_labelled_rows():
     report = ce.evaluate(Y, MODELS, COSTS, scenarios=OTHERS, draws=1, rng=0)
     moved = report.with_costs(OTHERS["sales"])
-    assert moved.scenarios.equals(report.scenarios) and moved.best.loc[0, "cost"] == pytest.approx(by(report.scenarios, "sales")["cost"].min())
+    assert moved.scenarios.equals(report.scenarios) and moved.best.loc[0,
+            "cost"] == pytest.approx(by(report.scenarios, "sales")["cost"].min())
     gaps, own = np.where(np.arange(N) % 3 == 0, np.nan, Y), {"fp": 1, "fn": np.linspace(1, 9, N)}
-    lacking = ce.evaluate(gaps, MODELS, COSTS, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios
+    lacking = ce.evaluate(gaps, MODELS, COSTS, propensity=.7, scenarios={"own": own}, draws=1,
+                          rng=0).scenarios
     alone = ce.evaluate(gaps, MODELS, own, propensity=.7, draws=1, rng=0)
     assert lacking["cost"].to_numpy() == pytest.approx(alone.best["cost"].to_numpy())
-    assert lacking["high"].max() == pytest.approx(ce.evaluate(gaps, MODELS, own, propensity=.7, scenarios={"own": own}, draws=1, rng=0).scenarios["high"].max())
+    assert lacking["high"].max() == pytest.approx(ce.evaluate(gaps, MODELS, own, propensity=.7,
+            scenarios={"own": own}, draws=1, rng=0).scenarios["high"].max())
 
 
 @pytest.mark.parametrize("scenarios, words", [
-    ({"risk": np.zeros((3, 3))}, r"scenarios\['risk'\]"), ({"risk": {"fp": 1, "fn": np.ones(4)}}, r"scenarios\['risk'\].*4"), ({"risk": 20}, r"scenarios\['risk'\]"),
-    ({"risk": ce.CostMatrix([[0, 1], [5, 0]], classes=["well", "ill"])}, r"scenarios\['risk'\].*classes"), (OTHERS["risk"], "scenarios: a mapping"), ({}, "scenarios: a mapping"),
+    ({"risk": np.zeros((3, 3))}, r"scenarios\['risk'\]"), ({"risk": {"fp": 1, "fn": np.ones(4)}},
+        r"scenarios\['risk'\].*4"), ({"risk": 20}, r"scenarios\['risk'\]"),
+    ({"risk": ce.CostMatrix([[0, 1], [5, 0]], classes=["well", "ill"])}, r"scenarios\['risk'\].*classes"),
+    (OTHERS["risk"], "scenarios: a mapping"), ({}, "scenarios: a mapping"),
     ({"risk": np.zeros((2, 3))}, r"scenarios\['risk'\]")])
 def test_a_scenario_of_another_problem_is_refused_by_name(scenarios, words):
     with pytest.raises(ValueError, match=words):
@@ -110,24 +137,32 @@ def test_a_scenario_of_another_problem_is_refused_by_name(scenarios, words):
 # ---- least cost under a requirement
 
 SHARES = {  # share of what among what, written out; y, d: booleans
-    "recall": lambda y, d, w: w[y & d].sum() / w[y].sum(), "tpr": lambda y, d, w: w[y & d].sum() / w[y].sum(), "fnr": lambda y, d, w: w[y & ~d].sum() / w[y].sum(),
-    "specificity": lambda y, d, w: w[~y & ~d].sum() / w[~y].sum(), "fpr": lambda y, d, w: w[~y & d].sum() / w[~y].sum(),
-    "precision": lambda y, d, w: w[y & d].sum() / w[d].sum() if d.any() else 1., "npv": lambda y, d, w: w[~y & ~d].sum() / w[~d].sum() if (~d).any() else 1.,
-    "workload": lambda y, d, w: w[d].sum() / w.sum(), "error": lambda y, d, w: w[y != d].sum() / w.sum(), (1, 0): lambda y, d, w: w[y & ~d].sum() / w[y].sum(),
+    "recall": lambda y, d, w: w[y & d].sum() / w[y].sum(), "tpr": lambda y, d, w: w[y & d].sum() / w[y].sum(),
+    "fnr": lambda y, d, w: w[y & ~d].sum() / w[y].sum(),
+    "specificity": lambda y, d, w: w[~y & ~d].sum() / w[~y].sum(),
+    "fpr": lambda y, d, w: w[~y & d].sum() / w[~y].sum(),
+    "precision": lambda y, d, w: w[y & d].sum() / w[d].sum() if d.any() else 1.,
+    "npv": lambda y, d, w: w[~y & ~d].sum() / w[~d].sum() if (~d).any() else 1.,
+    "workload": lambda y, d, w: w[d].sum() / w.sum(), "error": lambda y, d, w: w[y != d].sum() / w.sum(),
+    (1, 0): lambda y, d, w: w[y & ~d].sum() / w[y].sum(),
 }
 AT_LEAST = {"recall", "tpr", "specificity", "precision", "npv"}
-LIMITS = {"recall": .9, "tpr": 1, "fnr": .25, "specificity": .9, "fpr": 0, "precision": .75, "npv": .9, "workload": .25, "error": .3, (1, 0): 0}
+LIMITS = {"recall": .9, "tpr": 1, "fnr": .25, "specificity": .9, "fpr": 0, "precision": .75, "npv": .9,
+          "workload": .25, "error": .3, (1, 0): 0}
 
 
 def by_trying(y, s, costs, require, weight, priors):
-    "The least cost of a cut that keeps to what is required, every cut tried by itself; of equal ones the fewest positives. None: there is none."
-    at = weight if priors is None else weight * np.where(y, priors[1] / weight[y].sum(), priors[0] / weight[~y].sum())
+    """The least cost of a cut that keeps to what is required, every cut tried by itself; of equal ones the
+    fewest positives. None: there is none."""
+    at = weight if priors is None else weight * np.where(y, priors[1] / weight[y].sum(),
+            priors[0] / weight[~y].sum())
     best = None
     for t in [np.inf, *np.unique(s)[::-1]]:
         d = s >= t
         paid = np.average(costs[np.arange(len(y)), y.astype(int), d.astype(int)], weights=at)
         share = {key: SHARES[key](y, d, at) for key in require}
-        kept = all(share[key] >= limit - 1e-9 if key in AT_LEAST else share[key] <= limit + 1e-9 for key, limit in require.items())
+        kept = all(share[key] >= limit - 1e-9 if key in AT_LEAST else share[key] <= limit + 1e-9
+                   for key, limit in require.items())
         if kept and (best is None or paid < best[0] - 1e-9):
             best = paid, d
     return best
@@ -156,7 +191,8 @@ def test_the_cut_is_the_cheapest_of_all_that_keep_to_it(key, own):
             assert found.cost == pytest.approx(cost) and np.array_equal(s >= found.threshold, d)
             assert np.array_equal(s >= found.high, d) and not (found.low >= found.high)
             free = ce.best_threshold(y, s, costs, **given)
-            assert by_trying(y, s, table, {}, *how)[0] == pytest.approx(free.cost) and found.cost >= free.cost - 1e-12
+            assert by_trying(y, s, table, {},
+                             *how)[0] == pytest.approx(free.cost) and found.cost >= free.cost - 1e-12
 
 
 @pytest.mark.parametrize("key, stricter", [("recall", 1), ("fpr", -1), ("workload", -1), ("specificity", 1)])
@@ -167,7 +203,8 @@ def test_a_stricter_requirement_never_costs_less(key, stricter):
     assert paid[0] == free.cost and (np.diff(paid) >= 0).all() and paid[-1] > free.cost
     kept = SHARES[key](Y == 1, SCORE["sharp"] >= free.threshold, np.ones(N))
     assert ce.best_threshold(Y, SCORE["sharp"], COSTS, require={key: kept}) == free
-    assert ce.best_threshold(Y, SCORE["sharp"], [COSTS.array, OTHERS["risk"].array], require={key: kept}).cost[0] == free.cost
+    assert ce.best_threshold(Y, SCORE["sharp"], [COSTS.array, OTHERS["risk"].array],
+                             require={key: kept}).cost[0] == free.cost
 
 
 def test_the_cut_is_chosen_on_the_other_folds():
@@ -175,19 +212,27 @@ def test_the_cut_is_chosen_on_the_other_folds():
     fold = np.arange(N) % 4
     for require in ({"recall": .95}, {"workload": .2, "precision": .3}):
         policy = ce.decide(MODELS["sharp"], Y, COSTS, require=require, folds=fold, rng=0)
-        cuts = [ce.best_threshold(Y[fold != k], SCORE["sharp"][fold != k], COSTS, require=require).threshold for k in range(4)]
-        assert np.array_equal(policy.decisions, SCORE["sharp"] >= np.array(cuts)[fold]) and policy.rule == "tuned"
+        cuts = [ce.best_threshold(Y[fold != k], SCORE["sharp"][fold != k], COSTS, require=require).threshold
+                for k in range(4)]
+        assert np.array_equal(policy.decisions,
+                              SCORE["sharp"] >= np.array(cuts)[fold]) and policy.rule == "tuned"
         installed = ce.best_threshold(Y, SCORE["sharp"], COSTS, require=require)
         rule = ce.fit_rule(ce.read_samples(Y, MODELS["sharp"], COSTS), require=require)
-        assert policy.threshold == rule.threshold == installed.threshold and installed.cost > ce.best_threshold(Y, SCORE["sharp"], COSTS).cost
-    free, loose = (ce.decide(MODELS["sharp"], Y, COSTS, rule="tuned", require=r, rng=0) for r in (None, {"recall": .01}))
+        assert (policy.threshold == rule.threshold == installed.threshold
+                and installed.cost > ce.best_threshold(Y, SCORE["sharp"], COSTS).cost)
+    free, loose = (ce.decide(MODELS["sharp"], Y, COSTS, rule="tuned", require=r, rng=0)
+                   for r in (None, {"recall": .01}))
     assert np.array_equal(free.decisions, loose.decisions)
 
 
-@pytest.mark.parametrize("ask", [lambda r: ce.best_threshold(Y, SCORE["blunt"], COSTS, require=r), lambda r: ce.decide(MODELS["blunt"], Y, COSTS, require=r, rng=0),
-                                 lambda r: ce.evaluate(Y, {"a": MODELS["blunt"], "b": MODELS["coin"]}, COSTS, require=r, rng=0)])
+@pytest.mark.parametrize("ask", [lambda r: ce.best_threshold(Y, SCORE["blunt"], COSTS,
+        require=r), lambda r: ce.decide(MODELS["blunt"], Y, COSTS, require=r, rng=0),
+                                 lambda r: ce.evaluate(Y, {"a": MODELS["blunt"], "b": MODELS["coin"]}, COSTS,
+                                                       require=r, rng=0)])
 def test_the_nearest_that_can_be_met_can_be_met(ask):
-    with pytest.raises(ValueError, match="require: nothing that can be chosen has recall of at least 0.99 and fpr of at most 0.01 .* the nearest") as told:
+    with pytest.raises(ValueError,
+                       match="require: nothing that can be chosen has recall of at least 0.99 and fpr of at "
+                             "most 0.01 .* the nearest") as told:
         ask({"recall": .99, "fpr": .01})
     nearest = eval(str(told.value).partition("require={")[2].join("{ "))
     assert nearest["recall"] == .99 and nearest["fpr"] > .01
@@ -198,72 +243,98 @@ WORDS = {"rcall": "did you mean 'recall'", ("ill", "treat"): "a rate", "error ra
 
 
 @pytest.mark.parametrize("require, words", [({key: .9}, words) for key, words in WORDS.items()] + [
-    ({"recall": 2}, r"require\['recall'\].*\[0, 1\]"), ({"recall": "much"}, r"require\['recall'\]"), ({}, "a mapping from rates to limits"), (.95, "a mapping from rates to limits")])
+    ({"recall": 2}, r"require\['recall'\].*\[0, 1\]"), ({"recall": "much"}, r"require\['recall'\]"),
+    ({}, "a mapping from rates to limits"), (.95, "a mapping from rates to limits")])
 def test_what_is_no_requirement_is_refused(require, words):
-    for ask in (lambda: ce.best_threshold(Y, SCORE["sharp"], COSTS, require=require), lambda: ce.evaluate(Y, MODELS, COSTS, require=require, rng=0)):
+    for ask in (lambda: ce.best_threshold(Y, SCORE["sharp"], COSTS, require=require), lambda: ce.evaluate(Y,
+            MODELS, COSTS, require=require, rng=0)):
         with pytest.raises(ValueError, match=words):
             ask()
 
 
 def test_what_has_no_cut_cannot_keep_to_a_requirement():
-    three, p = ce.CostMatrix.zero_one(2).with_abstain(.2), ce.Posteriors(np.column_stack([1 - (q := 1 / (1 + np.exp(-SCORE["sharp"]))), q]))
-    for costs, how, words in ((COSTS, {"rule": "bayes"}, "use rule='tuned'"), (COSTS, {"capacity": 10}, "workload"), (three, {}, "two classes and two decisions|one cut")):
+    three, p = ce.CostMatrix.zero_one(2).with_abstain(.2), ce.Posteriors(np.column_stack([1
+            - (q := 1 / (1 + np.exp(-SCORE["sharp"]))), q]))
+    for costs, how, words in ((COSTS, {"rule": "bayes"}, "use rule='tuned'"), (COSTS, {"capacity": 10},
+            "workload"), (three, {}, "two classes and two decisions|one cut")):
         with pytest.raises(ValueError, match=f"require: .*({words})"):
             ce.decide(p, Y, costs, require={"recall": .9}, rng=0, **how)
-    assert "whatever was required" in ce.decide(MODELS["bold"], Y, COSTS, require={"recall": .999}, rng=0).notes[0]
+    assert "whatever was required" in ce.decide(MODELS["bold"], Y, COSTS, require={"recall": .999},
+                                                rng=0).notes[0]
     assert ce.decide(p, Y, COSTS, require={"workload": .1}, rng=0).decisions.mean() < .2
 
 
 # ---- in the report, and on new samples
 
-@pytest.mark.parametrize("given", [{}, {"priors": .1}, {"sample_weight": np.where(Y, 2., 1.)}, {"clusters": np.arange(N) // 2}])
+@pytest.mark.parametrize("given", [{}, {"priors": .1}, {"sample_weight": np.where(Y, 2., 1.)},
+                                   {"clusters": np.arange(N) // 2}])
 def test_the_report_says_what_is_reached_and_what_it_costs(given):
-    "Rates by hand at the priors, intervals by SciPy where rows are plain, the price by the paired differences."
+    """Rates by hand at the priors, intervals by SciPy where rows are plain, the price by the paired
+    differences."""
     require = {"recall": .9, "workload": .96, "precision": .05, (0, 1): .97}
     report = ce.evaluate(Y, MODELS, COSTS, require=require, rng=0, **given)
-    table, fits = report.constraint, ce.cross_fit(ce.read_samples(Y, MODELS, COSTS, **{k: v for k, v in given.items() if k != "priors"}), rng=0)
+    table, fits = report.constraint, ce.cross_fit(ce.read_samples(Y, MODELS, COSTS,
+            **{k: v for k, v in given.items() if k != "priors"}), rng=0)
     weight = given.get("sample_weight", np.ones(N))
     at = weight if "priors" not in given else np.where(Y, .1 / Y.mean(), .9 / (1 - Y.mean()))
-    assert table["asked"].tolist() == [.9, .96, .05, .97] * 4 and report.rule == {"sharp": "tuned", "blunt": "tuned", "coin": "tuned", "bold": "as given"}
+    assert table["asked"].tolist() == [.9, .96, .05, .97] * 4 and report.rule == {"sharp": "tuned",
+            "blunt": "tuned", "coin": "tuned", "bold": "as given"}
     for name, own in table.groupby("model", sort=False):
-        with_it, without = (fits.decide(name, "tuned", priors=given.get("priors"), require=r).decisions for r in (require, None))
+        with_it, without = (fits.decide(name, "tuned", priors=given.get("priors"), require=r).decisions
+                            for r in (require, None))
         d = with_it == 1
-        by_hand = [SHARES["recall"](Y == 1, d, weight), SHARES["workload"](Y == 1, d, at), SHARES["precision"](Y == 1, d, at), SHARES["fpr"](Y == 1, d, weight)]
+        by_hand = [SHARES["recall"](Y == 1, d, weight), SHARES["workload"](Y == 1, d, at),
+                   SHARES["precision"](Y == 1, d, at), SHARES["fpr"](Y == 1, d, weight)]
         assert own["reached"].to_numpy() == pytest.approx(by_hand)
         paid, free = (np.average(ce.losses(Y, one, COSTS), weights=at) for one in (with_it, without))
-        assert own["cost"].to_numpy() == pytest.approx(paid) and own["price"].to_numpy() == pytest.approx(paid - free)
+        assert own["cost"].to_numpy() == pytest.approx(paid) and own["price"].to_numpy() == pytest.approx(paid
+                - free)
         assert report.best.set_index("model")["cost"][name] == pytest.approx(paid)
-        assert ((own["low"] <= own["reached"]) & (own["reached"] <= own["high"])).all() and (own["price_low"] <= own["price"]).all()
+        assert ((own["low"] <= own["reached"]) & (own["reached"] <= own["high"])).all() and (own["price_low"]
+                <= own["price"]).all()
         if not given:
-            for row, (k, n) in zip(own.to_dict("records"), (((Y & d).sum(), Y.sum()), (d.sum(), N), ((Y & d).sum(), d.sum()), (((1 - Y) & d).sum(), N - Y.sum()))):
+            for row, (k, n) in zip(own.to_dict("records"), (((Y & d).sum(), Y.sum()), (d.sum(), N),
+                    ((Y & d).sum(), d.sum()), (((1 - Y) & d).sum(), N - Y.sum()))):
                 ends = stats.binomtest(int(k), int(n)).proportion_ci(.95, "exact")
                 assert [row["low"], row["high"]] == pytest.approx([ends.low, ends.high], abs=1e-9)
     if not given:
-        d = simultaneous_differences(Y, {f"{n} {r}": fits.decide(n, "tuned", require=x).decisions for n in ("sharp", "blunt") for r, x in (("with", require), ("without", None))}, COSTS)
+        d = simultaneous_differences(Y, {f"{n} {r}": fits.decide(n, "tuned", require=x).decisions
+                                         for n in ("sharp", "blunt")
+                                         for r, x in (("with", require), ("without", None))}, COSTS)
         raw = [k for k, pair in enumerate(zip(d.first, d.second)) if pair == ("sharp with", "sharp without")]
         assert table["price"][0] == pytest.approx(d.difference[raw[0]])
     assert "certif" not in report.summary().replace("keeps to it: certify()", "")
 
 
 def test_constants_costs_and_map_under_a_requirement():
-    "Nobody is called where recall is required; other costs keep the requirement; the map and other rules, which would break it, are left out."
+    """Nobody is called where recall is required; other costs keep the requirement; the map and other rules,
+    which would break it, are left out."""
     report = ce.evaluate(Y, MODELS, COSTS, require={"recall": .9}, scenarios=OTHERS, rng=0)
-    assert report.ladder.loc[report.ladder["rule"] == "constant", "model"].tolist() == ["always 1"] and report.panels == ("ladder", "differences")
-    assert not len(report.alternatives) and set(report.ladder["rule"]) == {"constant", "tuned", "as given", "knows the class"}
-    for moved in (report.with_costs(OTHERS["sales"]), ce.evaluate(Y, MODELS, OTHERS["sales"], require={"recall": .9}, rng=0)):
-        assert moved.best["cost"].to_numpy() == pytest.approx(by(report.scenarios, "sales")["cost"].to_numpy()) and len(moved.constraint) == 4
+    assert report.ladder.loc[report.ladder["rule"] == "constant",
+                             "model"].tolist() == ["always 1"] and report.panels == ("ladder", "differences")
+    assert not len(report.alternatives) and set(report.ladder["rule"]) == {"constant", "tuned", "as given",
+            "knows the class"}
+    for moved in (report.with_costs(OTHERS["sales"]), ce.evaluate(Y, MODELS, OTHERS["sales"],
+            require={"recall": .9}, rng=0)):
+        assert moved.best["cost"].to_numpy() == pytest.approx(by(report.scenarios,
+                "sales")["cost"].to_numpy()) and len(moved.constraint) == 4
     free = ce.evaluate(Y, MODELS, COSTS, rule="tuned", draws=1, rng=0)
     held = ce.evaluate(Y, MODELS, COSTS, rule="tuned", require={"recall": .01}, rng=0)
-    assert held.best.equals(free.best) and (held.constraint["price"] == 0).all() and not held.constraint["told_apart"].any() and not len(free.constraint)
+    assert held.best.equals(free.best) and (held.constraint["price"] == 0).all() and not held.constraint[
+        "told_apart"].any() and not len(free.constraint)
     assert free.ladder.loc[free.ladder["rule"] == "constant", "model"].tolist() == ["always 0", "always 1"]
     with pytest.raises(ValueError, match="held by what is required"):
         report.robustness()
-    rungs = ce.evaluate(Y, MODELS, COSTS, require={"recall": .9}, rng=0).ladder  # against deciding nobody positive, which the requirement forbids
-    assert rungs["model"][0] == "always 1" and rungs["net_benefit"].to_numpy() == pytest.approx((5 * Y.mean() - rungs["cost"].to_numpy()) / 5)
+    # against deciding nobody positive, which the requirement forbids
+    rungs = ce.evaluate(Y, MODELS, COSTS, require={"recall": .9}, rng=0).ladder
+    assert rungs["model"][0] == "always 1" and rungs["net_benefit"].to_numpy() == pytest.approx((5 * Y.mean()
+            - rungs["cost"].to_numpy()) / 5)
 
 
-@pytest.mark.parametrize("key, cell, good", [("recall", (1, 0), (1, 1)), ("fnr", (1, 0), (1, 1)), ("specificity", (0, 1), (0, 0)), ("precision", (0, 1), (1, 1)), ("npv", (1, 0), (0, 0)),
-                                             ((1, 0), (1, 0), (1, 1)), ("workload", (0, 1), (0, 0)), ("error", (1, 0), (0, 0))])
+@pytest.mark.parametrize("key, cell, good", [("recall", (1, 0), (1, 1)), ("fnr", (1, 0),
+        (1, 1)), ("specificity", (0, 1), (0, 0)), ("precision", (0, 1), (1, 1)), ("npv", (1, 0), (0, 0)),
+                                             ((1, 0), (1, 0), (1, 1)), ("workload", (0, 1), (0, 0)),
+                                             ("error", (1, 0), (0, 0))])
 def test_a_certificate_is_the_exact_binomial(key, cell, good):
     "Against SciPy's one-sided test, and as few samples without a failure as it says; one fewer do not do."
     limit = .95 if key in AT_LEAST else .05
@@ -271,26 +342,34 @@ def test_a_certificate_is_the_exact_binomial(key, cell, good):
         counts = np.zeros((2, 2), int)
         counts[cell], counts[good] = failures, n - failures
         found, test = ce.certify(counts, {key: limit}), stats.binomtest(failures, n, .05, alternative="less")
-        assert found.p_value[0] == pytest.approx(test.pvalue) and found.certified == (test.pvalue <= .05) == (failures / n < .05 and n in (59, 93))
+        assert found.p_value[0] == pytest.approx(test.pvalue) and found.certified == (test.pvalue
+                <= .05) == (failures / n < .05 and n in (59, 93))
         end = test.proportion_ci(.95, "exact").high
         assert found.bound[0] == pytest.approx(1 - end if key in AT_LEAST else end) and found.needed[0] == 59
-        assert found.failures[0] == failures and found.n[0] == n and found.reached[0] == pytest.approx(1 - failures / n if key in AT_LEAST else failures / n)
+        assert found.failures[0] == failures and found.n[0] == n and found.reached[0] == pytest.approx(1
+                - failures / n if key in AT_LEAST else failures / n)
 
 
 def test_what_cannot_be_certified():
     never = ce.certify([[300, 0], [0, 300]], {(1, 0): 0, "recall": .95})
-    assert never.met.tolist() == [False, True] and not never.certified and never.needed[0] == np.inf and "none of 300 allows a rate of 0.01" in never.notes[0]
-    three = ce.ConfusionCounts([[90, 0, 10], [1, 80, 19]], classes=["well", "ill"], decisions=["well", "ill", "ask"])
+    assert never.met.tolist() == [False, True] and not never.certified and never.needed[
+        0] == np.inf and "none of 300 allows a rate of 0.01" in never.notes[0]
+    three = ce.ConfusionCounts([[90, 0, 10], [1, 80, 19]], classes=["well", "ill"],
+                               decisions=["well", "ill", "ask"])
     answered = ce.certify(three, {"error": .05, ("ill", "ask"): .3, ("well", "ill"): .05})
-    assert answered.n.tolist() == [171, 100, 100] and answered.failures.tolist() == [1, 19, 0] and answered.met.tolist() == [True, True, True]
+    assert answered.n.tolist() == [171, 100, 100] and answered.failures.tolist() == [1, 19,
+            0] and answered.met.tolist() == [True, True, True]
     assert not ce.certify([[10, 0], [0, 0]], {"recall": .5}).certified
-    for counts, require, words in (([[1.5, 0], [0, 2]], {"recall": .9}, "counts: .*whole"), (three, {"recall": .9}, "two classes and two decisions"), ([[1, 0], [0, 1]], {"recal": .9}, "did you mean 'recall'")):
+    for counts, require, words in (([[1.5, 0], [0, 2]], {"recall": .9}, "counts: .*whole"),
+                                   (three, {"recall": .9}, "two classes and two decisions"),
+                                   ([[1, 0], [0, 1]], {"recal": .9}, "did you mean 'recall'")):
         with pytest.raises(ValueError, match=words):
             ce.certify(counts, require)
 
 
 def test_a_false_certificate_is_as_rare_as_promised():
-    "True recall just below .95: at most one certificate in twenty, exactly, whatever the number of positives."
+    """True recall just below .95: at most one certificate in twenty, exactly, whatever the number of
+    positives."""
     for n in (59, 60, 100, 400):
         k = np.arange(n + 1)
         certified = [ce.certify([[0, 0], [n - hits, hits]], {"recall": .95}).certified for hits in k]
@@ -300,10 +379,12 @@ def test_a_false_certificate_is_as_rare_as_promised():
 def test_the_rule_that_is_handed_over_has_the_constrained_cut():
     report = ce.evaluate(Y, MODELS, COSTS, require={"recall": .97}, rng=0)
     for name in ("sharp", "blunt"):
-        rule, cut = report.decision_rule(name), ce.best_threshold(Y, SCORE[name], COSTS, require={"recall": .97})
+        rule, cut = report.decision_rule(name), ce.best_threshold(Y, SCORE[name], COSTS,
+                require={"recall": .97})
         assert rule.threshold == cut.threshold < ce.best_threshold(Y, SCORE[name], COSTS).threshold
         assert np.array_equal(rule.decide(MODELS[name]), (SCORE[name] >= cut.threshold).astype(int))
-    assert report.decision_rule("bold").decide(MODELS["bold"].values).tolist() == MODELS["bold"].values.tolist()
+    assert report.decision_rule("bold").decide(MODELS["bold"].values).tolist() == MODELS[
+        "bold"].values.tolist()
 
 
 # ---- more classes or decisions: prices on what is limited, added to the costs
@@ -312,44 +393,58 @@ KINDS = ["well", "ill", "dire"]
 Y3 = rng.integers(0, 3, 600)
 P3 = np.exp(rng.normal(size=(600, 3)) + 1.6 * np.eye(3)[Y3])
 P3 /= P3.sum(1, keepdims=True)
-L3, DESK = np.array(KINDS)[Y3], ce.CostMatrix([[0, 1, 3, .9], [4, 0, 1, .9], [20, 6, 0, .9]], classes=KINDS, decisions=[*KINDS, "ask"])
-SEVERAL = {("recall", "dire"): .85, ("dire", "well"): 0, ("workload", "ask"): .1, "error": .05, ("precision", "dire"): .97, ("fpr", "dire"): .01}
+L3, DESK = np.array(KINDS)[Y3], ce.CostMatrix([[0, 1, 3, .9], [4, 0, 1, .9], [20, 6, 0, .9]], classes=KINDS,
+                                              decisions=[*KINDS, "ask"])
+SEVERAL = {("recall", "dire"): .85, ("dire", "well"): 0, ("workload", "ask"): .1, "error": .05,
+           ("precision", "dire"): .97, ("fpr", "dire"): .01}
 
 
 def share_of(key, y, d):
     "By hand."
     answered = d != "ask"
-    return {("recall", "dire"): lambda: (d[y == "dire"] == "dire").mean(), ("dire", "well"): lambda: (d[y == "dire"] == "well").mean(), ("workload", "ask"): lambda: (d == "ask").mean(),
-            "error": lambda: (d != y)[answered].mean(), ("precision", "dire"): lambda: (y[d == "dire"] == "dire").mean(), ("fpr", "dire"): lambda: (d[y != "dire"] == "dire").mean()}[key]()
+    return {("recall", "dire"): lambda: (d[y == "dire"] == "dire").mean(), ("dire", "well"): lambda: (d[y
+            == "dire"] == "well").mean(), ("workload", "ask"): lambda: (d == "ask").mean(),
+            "error": lambda: (d != y)[answered].mean(), ("precision", "dire"): lambda: (y[d == "dire"]
+            == "dire").mean(), ("fpr", "dire"): lambda: (d[y != "dire"] == "dire").mean()}[key]()
 
 
 @pytest.mark.parametrize("key", SEVERAL)
 def test_prices_keep_to_it_at_least_cost_in_every_fold(key):
-    "The installed rule keeps to it on its rows, costs no more than the best mixture of decisions that a linear program finds, and each fold has the rule of the others."
+    """The installed rule keeps to it on its rows, costs no more than the best mixture of decisions that a
+    linear program finds, and each fold has the rule of the others."""
     limit, samples = SEVERAL[key], ce.read_samples(L3, P3, DESK)
     sign = -1 if isinstance(key, tuple) and key[0] in AT_LEAST else 1
     free, rule = ce.fit_rule(samples), ce.fit_rule(samples, require={key: limit})
-    assert sign * share_of(key, L3, free.decide(P3)) > sign * limit >= sign * share_of(key, L3, rule.decide(P3)) - 1e-12 and rule.require == {key: limit}
-    (one,), believed = read_requirements({key: limit}, DESK), ce.AffineCalibrator().fit(np.log(P3), Y3).transform(np.log(P3))
+    assert sign * share_of(key, L3, free.decide(P3)) > sign * limit >= sign * share_of(key, L3,
+            rule.decide(P3)) - 1e-12 and rule.require == {key: limit}
+    (one,), believed = read_requirements({key: limit}, DESK), ce.AffineCalibrator().fit(np.log(P3),
+            Y3).transform(np.log(P3))
     cost, more = believed @ DESK.array, sign * np.eye(3)[Y3] @ (one.cells - limit * one.among)
-    best = optimize.linprog(cost.ravel(), A_ub=more.reshape(1, -1), b_ub=[0], A_eq=np.kron(np.eye(600), np.ones(4)), b_eq=np.ones(600)).fun
+    best = optimize.linprog(cost.ravel(), A_ub=more.reshape(1, -1), b_ub=[0],
+                            A_eq=np.kron(np.eye(600), np.ones(4)), b_eq=np.ones(600)).fun
     decided = rule.columns(P3)
-    assert cost[np.arange(600), decided].sum() >= best - 1e-6 and cost[np.arange(600), decided].sum() <= 1.6 * best
+    assert cost[np.arange(600), decided].sum() >= best - 1e-6 and cost[np.arange(600),
+            decided].sum() <= 1.6 * best
     fold = np.arange(600) % 3
     policy, apart = ce.decide(P3, L3, DESK, require={key: limit}, folds=fold), np.empty(600, int)
     for k in range(3):
         apart[fold == k] = ce.fit_rule(samples.take(fold != k), require={key: limit}).columns(P3[fold == k])
-    assert policy.rule == "calibrated" and np.array_equal(policy.decisions, apart) and "least prices" in policy.notes[-1]
+    assert policy.rule == "calibrated" and np.array_equal(policy.decisions,
+            apart) and "least prices" in policy.notes[-1]
 
 
 def test_prices_travel_with_labels_costs_of_rows_weights_and_the_file(tmp_path):
-    require, turned = {("recall", "dire"): .95, ("workload", "ask"): .2}, ce.CostMatrix(DESK.array[::-1], classes=KINDS[::-1], decisions=DESK.decisions)
+    require, turned = {("recall", "dire"): .95, ("workload", "ask"): .2}, ce.CostMatrix(DESK.array[::-1],
+            classes=KINDS[::-1], decisions=DESK.decisions)
     rule = ce.fit_rule(ce.read_samples(L3, P3, DESK), require=require)
     same = ce.fit_rule(ce.read_samples(L3, ce.Posteriors(P3, classes=KINDS), turned), require=require)
     assert (same.decide(P3[:, ::-1]) == rule.decide(P3)).all()
     again = ce.DecisionRule.from_json(rule.to_json(tmp_path / "rule.json"))
-    assert again == rule and (again.decide(P3) == rule.decide(P3)).all() and "made to keep to recall of dire of at least 0.95 and workload of ask of at most 0.2" in repr(again)
-    assert "and recall of dire of at least 0.95 and workload of ask of at most 0.2 to be kept to; so" in again.explain(P3[:1])["sentence"][0]
+    assert again == rule and (again.decide(P3)
+                              == rule.decide(
+                                  P3)).all() and "made to keep to recall of dire of at least 0.95 and workload of ask of at most 0.2" in repr(again)
+    assert ("and recall of dire of at least 0.95 and workload of ask of at most 0.2 to be kept to; so"
+            in again.explain(P3[:1])["sentence"][0])
     old = {k: v for k, v in ce.fit_rule(ce.read_samples(L3, P3, DESK)).content.items()} | {"version": 1}
     assert ce.DecisionRule.from_json(json.dumps(old)).require == {}
     for broken in ({"prices": [[1]]}, {"require": [["recal", .9]]}, {"require": 3}):
@@ -358,22 +453,30 @@ def test_prices_travel_with_labels_costs_of_rows_weights_and_the_file(tmp_path):
     doubled = ce.fit_rule(ce.read_samples(np.r_[L3, L3], np.r_[P3, P3], DESK), require=require)
     weighed = ce.fit_rule(ce.read_samples(L3, P3, DESK, sample_weight=np.full(600, 2.)), require=require)
     assert (doubled.decide(P3) == rule.decide(P3)).all() and (weighed.decide(P3) == rule.decide(P3)).all()
-    own = ce.ExampleCosts.from_array(np.tile(DESK.array, (600, 1, 1)), classes=KINDS, decisions=DESK.decisions)
+    own = ce.ExampleCosts.from_array(np.tile(DESK.array, (600, 1, 1)), classes=KINDS,
+                                     decisions=DESK.decisions)
     each = ce.fit_rule(ce.read_samples(L3, P3, own), require=require)
     assert (each.decide(P3, own) == rule.decide(P3)).all()
     report = ce.evaluate(L3, {"m": P3}, DESK, require={("recall", "dire"): .95}, rng=0)
     row = report.constraint.iloc[0]
-    assert row["reached"] == pytest.approx(share_of(("recall", "dire"), L3, np.array(DESK.decisions)[ce.decide(P3, L3, DESK, require={("recall", "dire"): .95}, rng=0).decisions]))
-    assert row["price"] == pytest.approx(row["cost"] - row["without"]) and report.decision_rule("m").require == {("recall", "dire"): .95}
+    assert row["reached"] == pytest.approx(share_of(("recall", "dire"), L3,
+                                                    np.array(DESK.decisions)[ce.decide(P3, L3, DESK,
+            require={("recall", "dire"): .95}, rng=0).decisions]))
+    assert row["price"] == pytest.approx(row["cost"] - row["without"]) and report.decision_rule(
+        "m").require == {("recall", "dire"): .95}
 
 
 def test_what_no_prices_meet_names_the_nearest_that_they_do():
     samples = ce.read_samples(L3, P3, ce.CostMatrix(DESK.array[:, :3], classes=KINDS))
-    with pytest.raises(ValueError, match="require: nothing that can be chosen has recall of dire of at least 0.99 and workload of dire of at most 0.2 .* the nearest") as told:
+    with pytest.raises(ValueError,
+                       match="require: nothing that can be chosen has recall of dire of at least 0.99 and "
+                             "workload of dire of at most 0.2 .* the nearest") as told:
         ce.fit_rule(samples, require={("recall", "dire"): .99, ("workload", "dire"): .2})
     nearest = ast.literal_eval(str(told.value).split("require=")[1])
     assert ce.fit_rule(samples, require=nearest).require == nearest and .4 < nearest["recall", "dire"] < .7
-    for require, words in (({("recall", "cured"): .9}, "recall of: 'cured' is unknown"), ({("recall", "ask"): .9}, "recall of: 'ask'"), ({"recall": .9}, r"say of which one: \{\('recall', 'ask'\): 0.9\}")):
+    for require, words in (({("recall", "cured"): .9}, "recall of: 'cured' is unknown"),
+                           ({("recall", "ask"): .9}, "recall of: 'ask'"),
+                           ({"recall": .9}, r"say of which one: \{\('recall', 'ask'\): 0.9\}")):
         with pytest.raises(ValueError, match=words):
             ce.decide(P3, L3, DESK, require=require)
     with pytest.raises(ValueError, match="rule='bayes' fits nothing, use rule='calibrated'"):

@@ -1,4 +1,5 @@
-"""The public names other people's code imports, with their signatures: the contract, and what the package says of itself."""
+"""The public names other people's code imports, with their signatures: the contract, and what the package
+says of itself."""
 import ast
 import importlib
 import inspect
@@ -10,7 +11,8 @@ import pytest
 
 import cost_eval
 
-# A line a name. Further options are allowed if they come by keyword and have a default; `...` at the end also allows `**options`.
+# A line a name. Further options are allowed if they come by keyword and have a default; `...` at the end also
+# allows `**options`.
 # After `|`: members that instances have; after `->`: the class of the result.
 CONTRACT = {
     "confusion": """
@@ -219,20 +221,24 @@ def load(module):
 
 
 def wanted_parameters(text):
-    "The parameters of `(a, *, b=1, ...)`: names -> (keyword-only?, default), and whether more options are allowed."
+    """The parameters of `(a, *, b=1, ...)`: names -> (keyword-only?, default), and whether more options are
+    allowed."""
     more = text.endswith("...)")
     bare = text.removesuffix("...)").rstrip(", ").removesuffix("*").rstrip(", ") + ")" if more else text
     arguments = ast.parse(f"def f{bare}: pass").body[0].args
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + arguments.defaults
-    pairs = [(a, False, d) for a, d in zip(arguments.args, defaults)] + [(a, True, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
-    return [(a.arg, only, inspect.Parameter.empty if d is None else ast.literal_eval(d)) for a, only, d in pairs], more
+    pairs = [(a, False, d) for a, d in zip(arguments.args, defaults)] + [(a, True, d)
+            for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    return [(a.arg, only, inspect.Parameter.empty if d is None else ast.literal_eval(d))
+            for a, only, d in pairs], more
 
 
 def given_parameters(thing):
     kinds = inspect.Parameter
     found = [p for p in inspect.signature(thing).parameters.values() if p.name != "self"]
     options = any(p.kind == kinds.VAR_KEYWORD for p in found)
-    return [(p.name, p.kind == kinds.KEYWORD_ONLY, p.default) for p in found if p.kind not in (kinds.VAR_KEYWORD, kinds.VAR_POSITIONAL)], options
+    return [(p.name, p.kind == kinds.KEYWORD_ONLY, p.default) for p in found
+            if p.kind not in (kinds.VAR_KEYWORD, kinds.VAR_POSITIONAL)], options
 
 
 @pytest.mark.parametrize("module, name", [entry[:2] for entry in ENTRIES])
@@ -243,16 +249,20 @@ def test_the_name_is_there_and_public(module, name):
 
 @pytest.mark.parametrize("module, name, signature", [entry[:3] for entry in ENTRIES if entry[2]])
 def test_it_is_called_as_promised(module, name, signature):
-    (wanted, more), (given, options) = wanted_parameters(signature), given_parameters(getattr(load(module), name))
+    (wanted, more), (given, options) = wanted_parameters(signature), given_parameters(getattr(load(module),
+            name))
     by_position = [parameter for parameter in wanted if not parameter[1]]
-    assert given[:len(by_position)] == by_position, "arguments by position, in this order, with these defaults"
+    assert (given[:len(by_position)]
+            == by_position), "arguments by position, in this order, with these defaults"
     extra = [parameter for parameter in given if parameter not in wanted]
     assert not [parameter for parameter in wanted if parameter not in given]
-    assert all(only and default is not inspect.Parameter.empty for _, only, default in extra), "further options come by keyword and have a default"
+    assert all(only and default is not inspect.Parameter.empty
+               for _, only, default in extra), "further options come by keyword and have a default"
     assert more or not options, "the options are named"
 
 
-@pytest.mark.parametrize("module, name, members", [(m, n, members) for m, n, _, members, _ in ENTRIES if members])
+@pytest.mark.parametrize("module, name, members", [(m, n, members) for m, n, _, members, _ in ENTRIES
+                                                   if members])
 def test_it_has_the_members(module, name, members):
     cls = getattr(load(module), name)
     fields = set(getattr(cls, "__dataclass_fields__", ())) | set(getattr(cls, "_fields", ()))
@@ -262,14 +272,16 @@ def test_it_has_the_members(module, name, members):
 @pytest.mark.parametrize("module, name, result", [(m, n, result) for m, n, _, _, result in ENTRIES if result])
 def test_it_says_what_it_returns(module, name, result):
     returned = inspect.signature(getattr(load(module), name)).return_annotation
-    assert (returned if isinstance(returned, str) else getattr(returned, "__name__", repr(returned))).strip("'\"").rpartition(".")[2] == result
+    assert (returned if isinstance(returned, str)
+            else getattr(returned, "__name__", repr(returned))).strip("'\"").rpartition(".")[2] == result
 
 
 # ---- every name, one meaning
 
 def modules():
     "Modules of the package, without reproductions, the command and the flat name space."
-    return [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_" and m.name not in ("reproductions", "api", "scale")]
+    return [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_"
+            and m.name not in ("reproductions", "api", "scale")]
 
 
 def test_core_promises_nothing():
@@ -286,9 +298,13 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit", "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator", "BestOf", "Certificate",
-               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint", "ThresholdTuning",
-               "Labelled", "LabelBounds", "LabelPlan", "TippingPoint", "TrainingVariation", "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
+MODULE_ONLY = {"Samples", "look_at", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit",
+               "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator",
+               "BestOf", "Certificate",
+               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
+               "ThresholdTuning",
+               "Labelled", "LabelBounds", "LabelPlan", "TippingPoint", "TrainingVariation",
+               "resampled_coverage", "corrected_interval", "required_reference", "ReportChange"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))
@@ -300,7 +316,8 @@ def test_the_flat_name_space_holds_the_contract(module):
 
 
 def test_the_flat_name_space_is_what_a_user_types():
-    "At most 160 names, each that of a module; what only a chapter, the command or a result needs stays in its module."
+    """At most 160 names, each that of a module; what only a chapter, the command or a result needs stays in
+    its module."""
     api = load("api")
     assert len(api.__all__) <= 160
     assert not [name for name in api.__all__ if name.startswith("explore_")]
@@ -312,24 +329,30 @@ def test_the_flat_name_space_is_what_a_user_types():
 def test_what_is_exported_exists(module):
     names = load(module).__all__
     assert len(set(names)) == len(names) and all(hasattr(load(module), name) for name in names)
-    assert not [name for name in names if inspect.ismodule(getattr(load(module), name))], "libraries are not ours to export"
+    assert not [name for name in names
+                if inspect.ismodule(getattr(load(module), name))], "libraries are not ours to export"
 
 
 def documented_defaults(thing):
-    "(name, default as the signature has it, as the docstring has it) of the parameters whose default the docstring tells."
+    """(name, default as the signature has it, as the docstring has it) of the parameters whose default the
+    docstring tells."""
     part = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", inspect.getdoc(thing) or "", re.M | re.S)
     heads = re.findall(r"^(\S[^:\n]*) : .*?\bdefault:? (.*)$", part[1] if part else "", re.M)
     said = {name.strip("*"): text for names, text in heads for name in names.split(", ")}
     parameters = inspect.signature(thing).parameters.values()
-    return [(p.name, p.default, said[p.name]) for p in parameters if p.name in said and p.default is not None and " and " not in said[p.name]]
+    return [(p.name, p.default, said[p.name]) for p in parameters if p.name in said and p.default is not None
+            and " and " not in said[p.name]]
 
 
 @pytest.mark.parametrize("module", modules())
 def test_documented_defaults_are_those_of_the_signature(module):
-    found = [thing for name in load(module).__all__ if callable(thing := getattr(load(module), name)) and getattr(thing, "__module__", "") == f"cost_eval.{module}"]
-    found += [member for thing in found if inspect.isclass(thing) for name in vars(thing) if name[0] != "_" and inspect.isroutine(member := getattr(thing, name)) and callable(member)]
+    found = [thing for name in load(module).__all__ if callable(thing := getattr(load(module), name))
+             and getattr(thing, "__module__", "") == f"cost_eval.{module}"]
+    found += [member for thing in found if inspect.isclass(thing) for name in vars(thing) if name[0] != "_"
+              and inspect.isroutine(member := getattr(thing, name)) and callable(member)]
     for thing in found:
         for name, given, said in documented_defaults(thing):
             number = re.fullmatch(r"[\d,]*\.?\d*(e\d+)?", said)
             wanted = np.nan if said == "nan" else ast.literal_eval(said.replace(",", "") if number else said)
-            assert given == wanted or given is wanted or (given != given and wanted != wanted), f"{thing.__qualname__}: {name}"
+            assert given == wanted or given is wanted or (given != given
+                    and wanted != wanted), f"{thing.__qualname__}: {name}"

@@ -1,4 +1,5 @@
-"""What CONTRIBUTING.md says: its commands run, or at least resolve; a change in three steps, tried on a copy."""
+"""What CONTRIBUTING.md says: its commands run, or at least resolve; a change in three steps, tried on a
+copy."""
 import inspect
 import json
 import os
@@ -18,7 +19,8 @@ BIN = Path(sys.executable).parent
 BLOCKS = [line for block in re.findall(r"(?s)```sh\n(.*?)```", TEXT) for line in block.splitlines()]
 COMMANDS = list(dict.fromkeys(BLOCKS + re.findall(r"`((?:make|\.venv/bin/\S+) [^`]*)`", TEXT)))
 def run(*words, cwd=ROOT, **more):
-    return subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, text=True, env=os.environ | more)
+    return subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, text=True,
+                          env=os.environ | more)
 
 
 # ---- the commands
@@ -31,7 +33,8 @@ def test_a_command_is_there(command):
             pytest.skip("no make here")
         assert run("make", "-n", *words).returncode == 0
     else:
-        assert (BIN / Path(program).name).exists() and all((ROOT / word).exists() for word in words if word.startswith((".ci/", "tests/")))
+        assert (BIN / Path(program).name).exists() and all((ROOT / word).exists() for word in words
+                if word.startswith((".ci/", "tests/")))
 
 
 def test_files_and_arguments_it_names_are_there():
@@ -54,24 +57,32 @@ def test_every_module_has_its_tests():
     "What `make change` runs is not nothing."
     from conftest import is_of
     files = sorted((ROOT / "tests").glob("test_*.py"))
-    assert [notebook.stem for notebook in NOTEBOOKS if made_by(notebook.stem) and not any(is_of(file, [notebook.stem]) for file in files)] == []
+    assert [notebook.stem for notebook in NOTEBOOKS if made_by(notebook.stem)
+            and not any(is_of(file, [notebook.stem]) for file in files)] == []
 
 
 def changed_copy(folder):
-    "What `make change` needs of the project, with a slip in a module that its notebook does not notice and its tests do."
+    """What `make change` needs of the project, with a slip in a module that its notebook does not notice and
+    its tests do."""
     for part in ("cost_eval", ".ci", "settings.ini"):
         skip = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / part, folder / part, ignore=skip) if (ROOT / part).is_dir() else shutil.copy(ROOT / part, folder / part)
+        shutil.copytree(ROOT / part, folder / part,
+                        ignore=skip) if (ROOT / part).is_dir() else shutil.copy(ROOT / part, folder / part)
     for name in ("nbs/_quarto.yml", "nbs/02_costs.ipynb", "tests/conftest.py", "tests/forked.py"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
-    (folder / "tests/test_costs.py").write_text("from cost_eval.costs import CostMatrix\n\n\ndef test_bold():\n    assert '<td><b>' in CostMatrix.zero_one(2)._repr_html_()\n")
-    (folder / "tests/test_house.py").write_text("import pytest\n\n\n@pytest.mark.parametrize('notebook', ['02_costs'])\ndef test_form(notebook): pass\n")
+    (folder / "tests/test_costs.py").write_text(
+        "from cost_eval.costs import CostMatrix\n\n\ndef test_bold():\n    assert '<td><b>' in "
+        "CostMatrix.zero_one(2)._repr_html_()\n")
+    (folder / "tests/test_house.py").write_text(
+        "import pytest\n\n\n@pytest.mark.parametrize('notebook', ['02_costs'])\ndef test_form(notebook): "
+        "pass\n")
     notebook = folder / "nbs/02_costs.ipynb"
     text = notebook.read_text(encoding="utf-8")
     assert text.count("<b>{c:g} ✓</b>") == 1
     cells = json.loads(text.replace("<b>{c:g} ✓</b>", "{c:g} ✓"))
-    cells["cells"].append({"cell_type": "code", "id": "added", "metadata": {}, "source": ["print(6 * 7)"], "outputs": [], "execution_count": 3})
+    cells["cells"].append({"cell_type": "code", "id": "added", "metadata": {}, "source": ["print(6 * 7)"],
+                           "outputs": [], "execution_count": 3})
     notebook.write_text(json.dumps(cells), encoding="utf-8")
     return notebook
 
@@ -80,8 +91,11 @@ def test_make_change_exports_runs_stores_and_tests(tmp_path):
     notebook = changed_copy(tmp_path)
     there = f"make.BIN, make.PYTHON, make.VENV = Path({str(BIN)!r}), Path({sys.executable!r}), Path({str(tmp_path)!r})"
     code = f"import sys; sys.path.insert(0, '.ci'); from pathlib import Path; import make; {there}; make.PYTEST[3] = '0'; make.environment = lambda extras: 'at hand'"
-    done = run(sys.executable, "-c", f"{code}; sys.exit(make.main('change', '02_costs.ipynb'))", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    done = run(sys.executable, "-c", f"{code}; sys.exit(make.main('change', '02_costs.ipynb'))", cwd=tmp_path,
+               PYTHONPATH=str(tmp_path))
     assert "{c:g} ✓</b>" not in (tmp_path / "cost_eval/costs.py").read_text(encoding="utf-8"), "exported"
     stored = json.loads(notebook.read_text(encoding="utf-8"))["cells"][-1]
-    assert stored["outputs"][0]["text"] == ["42\n"] and stored["execution_count"] is None, "run, stored, clean"
-    assert done.returncode == 1 and "failed: tests" in done.stdout and "test_bold" in done.stdout, done.stdout + done.stderr
+    assert stored["outputs"][0]["text"] == ["42\n"] and stored[
+        "execution_count"] is None, "run, stored, clean"
+    assert (done.returncode == 1 and "failed: tests" in done.stdout
+            and "test_bold" in done.stdout), done.stdout + done.stderr

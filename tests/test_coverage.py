@@ -1,5 +1,7 @@
-"""What the default interval covers, computed and not drawn: every outcome of a small sample is given its interval, and a truth is covered as
-often as the outcomes that hold it occur. Each test also shows a method that fails it, so that it is known to be able to."""
+"""What the default interval covers, computed and not drawn: every outcome of a small sample is given its
+interval, and a truth is covered as
+often as the outcomes that hold it occur. Each test also shows a method that fails it, so that it is known to
+be able to."""
 from itertools import product
 
 import numpy as np
@@ -52,7 +54,8 @@ def test_one_sample_of_a_few_costs(costs, confidence):
     chance, truth = multinomial.pmf(m[None], 9, p[:, None]), p @ np.array(costs)
     stack, price = m[:, None], np.array([costs])
     assert keeps(bs.interval(stack, price, confidence=confidence), truth, chance, confidence)
-    assert not keeps(bs.interval(stack, price, method="likelihood_ratio", confidence=confidence), truth, chance, confidence)
+    assert not keeps(bs.interval(stack, price, method="likelihood_ratio", confidence=confidence), truth,
+                     chance, confidence)
 
 
 # ---- strata
@@ -66,10 +69,12 @@ def two_samples(first, second):
 @pytest.mark.parametrize("first, second", [(1, 1), (7, 1), (20, 3), (10, 8)])
 @pytest.mark.parametrize("prior, miss", [(.01, 1), (.01, 100), (.5, 1), (.9, 5)])
 def test_two_classes_with_priors(first, second, prior, miss):
-    "A share of misses and one of false alarms, each class drawn on its own, the deployment's prior; the normal one fails."
+    """A share of misses and one of false alarms, each class drawn on its own, the deployment's prior; the
+    normal one fails."""
     i, j, counts = two_samples(first, second)
     p, q = rates(GRID)
-    chance, truth = binom.pmf(i, first, p[:, None]) * binom.pmf(j, second, q[:, None]), (1 - prior) * p + prior * miss * q
+    chance, truth = binom.pmf(i, first, p[:, None]) * binom.pmf(j, second,
+            q[:, None]), (1 - prior) * p + prior * miss * q
     found = bs.interval(counts, [[0, 1], [miss, 0]], priors=[1 - prior, prior])
     assert keeps(found, truth, chance, .95)
     known = bs.interval(counts, [[0, 1], [miss, 0]], priors=[1 - prior, prior], method="likelihood_ratio")
@@ -78,7 +83,8 @@ def test_two_classes_with_priors(first, second, prior, miss):
 
 @pytest.mark.parametrize("times", [1, 100, 10**4])
 def test_two_classes_are_not_wide(times):
-    "What is added to the normal's width is about one example's part in the mean of each class, however large the mean is."
+    """What is added to the normal's width is about one example's part in the mean of each class, however
+    large the mean is."""
     table, priors = times * np.array([[50, 950], [190, 10]]), np.array([.5, .5])
     ours, plain = (bs.interval(table, ZERO_ONE, priors=priors, method=name) for name in ("auto", "normal"))
     added = (ours.high - ours.low) - (plain.high - plain.low)
@@ -89,7 +95,8 @@ def test_two_classes_are_not_wide(times):
 def test_two_test_sets_of_equal_error_are_told_apart_as_by_fisher(first, second):
     "The p-value of equal error rates is twice the smaller tail of Fisher's exact test, for every outcome."
     i, j = (part.ravel() for part in np.mgrid[:first + 1, :second + 1])
-    tables = [np.stack([np.stack([n - k, k], -1), np.zeros((len(k), 2), int)], -2) for n, k in ((first, i), (second, j))]
+    tables = [np.stack([np.stack([n - k, k], -1), np.zeros((len(k), 2), int)], -2)
+              for n, k in ((first, i), (second, j))]
     found = bs.independent_difference(*tables, ZERO_ONE)
     law = hypergeom(first + second, i + j, first)
     fisher = np.minimum(2 * np.minimum(law.cdf(i), law.sf(i - 1)), 1)
@@ -108,10 +115,12 @@ def test_pairs_within_classes():
     joint[:, 1, 0, 1], joint[:, 1, 1, 0], joint[:, 1, 1, 1] = m[j].T
     costs, priors = np.array([[0, 1.], [10, 0]]), [.8, .2]
     p, q = np.random.default_rng(1).dirichlet([.5, .5, 1], (2, 300))
-    chance = np.prod([multinomial.pmf(m[None], 4, part[:, None])[:, k] for part, k in ((p, i), (q, j))], axis=0)
+    chance = np.prod([multinomial.pmf(m[None], 4, part[:, None])[:, k] for part, k in ((p, i), (q, j))],
+                     axis=0)
     truth = .8 * (p[:, 1] - p[:, 0]) + .2 * 10 * (q[:, 0] - q[:, 1])
     assert keeps(bs.difference(joint, costs, priors=priors), truth, chance, .95)
-    assert not keeps(bs.difference(joint, costs, priors=priors, method="bdelta_cost", n_resamples=400, rng=0), truth, chance, .95)
+    assert not keeps(bs.difference(joint, costs, priors=priors, method="bdelta_cost", n_resamples=400, rng=0),
+                     truth, chance, .95)
 
 
 def test_disagreements_of_equal_cost_are_mcnemars():
@@ -127,7 +136,8 @@ def test_disagreements_of_equal_cost_are_mcnemars():
 
 @pytest.mark.parametrize("metric, options", [("f_beta", {}), ("f_beta", {"beta": 3.}), ("precision", {})])
 def test_ratios_of_counts(metric, options):
-    "Five examples, each table through the function that users call, from hardly an error to as many errors as hits."
+    """Five examples, each table through the function that users call, from hardly an error to as many errors
+    as hits."""
     n, m = 5, outcomes(5, 4)
     each = [bs.metric_interval(row.reshape(2, 2), metric, undefined=0., **options) for row in m]
     low, high = np.array([[found.low, found.high] for found in each]).T
@@ -139,7 +149,8 @@ def test_ratios_of_counts(metric, options):
 
 
 def test_f1_of_a_classifier_with_hardly_an_error():
-    """200 examples, a tenth of them positive, one false alarm in a thousand, three misses in a thousand: percentiles of resamples
+    """200 examples, a tenth of them positive, one false alarm in a thousand, three misses in a thousand:
+    percentiles of resamples
     hold the true F1 one time in five, since the others have no error."""
     n, prevalence, fpr, fnr = 200, .1, .001, .003
     p = np.array([(1 - prevalence) * fpr, prevalence * fnr, prevalence * (1 - fnr)])
@@ -150,7 +161,8 @@ def test_f1_of_a_classifier_with_hardly_an_error():
     f1 = bs.Sample(stack, np.array([[0., 0, 2]]), np.array([[1., 1, 2]]), kind="weights")
     truth = np.array([2 * p[2] / (p[0] + p[1] + 2 * p[2])])
     assert keeps(bs.sample_interval(f1), truth, chance[None], .95)
-    below, above = misses(bs.sample_interval(f1, method="percentile", n_resamples=200, rng=0), truth, chance[None])
+    below, above = misses(bs.sample_interval(f1, method="percentile", n_resamples=200, rng=0), truth,
+                          chance[None])
     assert below + above > .78
     alone = bs.metric_interval([[180, 0], [0, 20]], "f_beta")
     assert alone.low < .95 and alone.high == 1
@@ -164,12 +176,15 @@ KINDS_OF_UNITS = [(1, 5), (1, 20), (.2, 1)]
 @pytest.mark.parametrize("light, heavy", KINDS_OF_UNITS)
 @pytest.mark.parametrize("clusters", [False, True])
 def test_units_of_two_sizes(light, heavy, clusters):
-    """Four units, light or heavy, right or wrong as a whole, through the function that users call. The heaviest seen bounds what one more may
-    weigh: where the heavy ones are so rare that most sets have none, that is no bound, and nothing is promised. So here a heavy one is seen."""
+    """Four units, light or heavy, right or wrong as a whole, through the function that users call. The
+    heaviest seen bounds what one more may
+    weigh: where the heavy ones are so rare that most sets have none, that is no bound, and nothing is
+    promised. So here a heavy one is seen."""
     m = outcomes(4, 4)
     m = m[m[:, 2:].sum(1) > 0]
     weight, wrong = np.array([light, light, heavy, heavy]), np.array([0., 1, 0, 1])
-    low, high = np.array([_ends_of_units(np.repeat(np.arange(4), row), weight, wrong, clusters) for row in m]).T
+    low, high = np.array([_ends_of_units(np.repeat(np.arange(4), row), weight, wrong, clusters)
+                          for row in m]).T
     rng = np.random.default_rng(2)
     p = rng.dirichlet([1, .3, 1, .3], 300)
     p = p[p[:, 2:].sum(1) > .3]
@@ -194,20 +209,26 @@ def _ends_of_units(kind, weight, wrong, clusters):
 def test_the_inverted_law_is_the_expanded_one_and_what_replicates_give(n):
     "The same test sets by both ways, and by replicates that are drawn."
     p, c = np.array([.6, .3, .1]), np.array([0, 1., 4])
-    expanded, inverted = (bs.bootstrap_coverage(p, c, n=n, n_sets=400, method=method, rng=0).share for method in ("expansion", "inversion"))
+    expanded, inverted = (bs.bootstrap_coverage(p, c, n=n, n_sets=400, method=method, rng=0).share
+                          for method in ("expansion", "inversion"))
     assert inverted == pytest.approx(expanded, abs=.01)
-    several, one = (bs.bootstrap_coverage([p, p[::-1]], c, n=n, n_sets=40, laplace=each, rng=1) for each in ([.5, 0], 0))
-    assert several.share.shape == (2, 2) and (several.share[:, 1] == one.share).all() and (several.standard_error[:, 1] == one.standard_error).all()
+    several, one = (bs.bootstrap_coverage([p, p[::-1]], c, n=n, n_sets=40, laplace=each, rng=1)
+                    for each in ([.5, 0], 0))
+    assert several.share.shape == (2, 2) and (several.share[:,
+            1] == one.share).all() and (several.standard_error[:, 1] == one.standard_error).all()
     rng = np.random.default_rng(0)
-    held = [(found.low <= p @ c <= found.high) for found in (bs.bcost(m[None], c[None], laplace=0, rng=rng) for m in rng.multinomial(n, p, 400))]
+    held = [(found.low <= p @ c <= found.high) for found in (bs.bcost(m[None], c[None], laplace=0, rng=rng)
+            for m in rng.multinomial(n, p, 400))]
     assert abs(np.mean(held) - inverted) < 4 * np.sqrt(.06 / 400)
 
 
 # ---- the approximate line
 
 def offered_line(units, truth, chance):
-    "Chances that it is offered, and that it is offered and misses; the same of Student's t without the further case."
-    line, t = bs.sample_difference(units, method="normal").approximate, bs.sample_difference(units, method="normal")
+    """Chances that it is offered, and that it is offered and misses; the same of Student's t without the
+    further case."""
+    line, t = bs.sample_difference(units, method="normal").approximate, bs.sample_difference(units,
+            method="normal")
     reach = 1.96 * t.standard_error
     found = [np.where(line.offered, chance, 0).sum(1)]
     for low, high in ((line.low, line.high), (t.mean - reach, t.mean + reach)):
@@ -216,13 +237,17 @@ def offered_line(units, truth, chance):
     return found
 
 
-@pytest.mark.parametrize("n, costs", [(60, [0, 1]), (90, [0, 1, 4.]), (70, [-1, 0, 20.]), (22, [-5, -1, 0, 1, 5.])])
+@pytest.mark.parametrize("n, costs", [(60, [0, 1]), (90, [0, 1, 4.]), (70, [-1, 0, 20.]),
+                                      (22, [-5, -1, 0, 1, 5.])])
 def test_where_the_approximate_line_is_offered_it_covers(n, costs):
-    "In .92 of the sets in which it is offered, if these are a fifth; it is offered and misses in .08 at most, whatever the truth."
+    """In .92 of the sets in which it is offered, if these are a fifth; it is offered and misses in .08 at
+    most, whatever the truth."""
     m, rng = outcomes(n, len(costs)), np.random.default_rng(0)
-    p = np.r_[rng.dirichlet(np.full(len(costs), .5), 150), rng.dirichlet(np.r_[np.full(len(costs) - 1, .5), 8], 150)]
+    p = np.r_[rng.dirichlet(np.full(len(costs), .5), 150),
+              rng.dirichlet(np.r_[np.full(len(costs) - 1, .5), 8], 150)]
     p = np.r_[p, p[:, ::-1]]
-    parts = [offered_line(bs.Sample(m[:, None], np.array([costs])), p[k] @ np.array(costs), multinomial.pmf(m[None], n, p[k][:, None]))
+    parts = [offered_line(bs.Sample(m[:, None], np.array([costs])), p[k] @ np.array(costs),
+                          multinomial.pmf(m[None], n, p[k][:, None]))
              for k in np.split(np.arange(len(p)), 20)]
     offered, missed, alone = (np.concatenate(part) for part in zip(*parts))
     often = offered >= .2
@@ -232,14 +257,16 @@ def test_where_the_approximate_line_is_offered_it_covers(n, costs):
 
 
 def test_with_amounts_of_their_own_the_approximate_line_covers_given_these_rows():
-    "Labels and decisions drawn anew, the amounts being what they are; Student's t without the rule and the further case does not."
+    """Labels and decisions drawn anew, the amounts being what they are; Student's t without the rule and the
+    further case does not."""
     rng, n = np.random.default_rng(1), 2000
     kept, alone, offered = [], [], []
     for spread in (1.1, 1.7):
         amount = rng.lognormal(0, spread, n)
         for rate in (.004, .02, .1):
             truth, sets = rate * amount.mean(), rng.random((250, n)) < rate
-            found = [bs.loss_interval(amount * missed, bounds=(0, amount), method="normal") for missed in sets]
+            found = [bs.loss_interval(amount * missed, bounds=(0, amount), method="normal")
+                     for missed in sets]
             lines = [one.approximate for one in found]
             offered.append(np.mean([line.offered for line in lines]))
             kept.append(np.mean([line.offered and not line.low <= truth <= line.high for line in lines]))

@@ -185,7 +185,8 @@ def test_points_below_the_worst_precision_are_refused(x, pi):
 @pytest.mark.parametrize("curve", ["roc", "pr", "gain", "lift"])
 def test_where_curves_are_crossed(curve):
     rng = np.random.default_rng(0)
-    fpr, recall = (np.concatenate([np.zeros((1, 30)), np.cumsum(rng.dirichlet(np.ones(9), 30), 1).T]) for _ in range(2))
+    fpr, recall = (np.concatenate([np.zeros((1, 30)), np.cumsum(rng.dirichlet(np.ones(9), 30), 1).T])
+                   for _ in range(2))
     x = rng.uniform(.05, .95, 30)
     at_fpr, at_recall = cv._cross(curve, fpr, recall, .2, x)
     np.testing.assert_allclose({"roc": at_fpr, "pr": at_recall}.get(curve, .2 * at_recall + .8 * at_fpr), x)

@@ -1,4 +1,5 @@
-"""Data sets: look-up, integrity, both forms of each set, and the whole way of a download against a server on this machine."""
+"""Data sets: look-up, integrity, both forms of each set, and the whole way of a download against a server on
+this machine."""
 import gzip
 import hashlib
 import io
@@ -94,7 +95,8 @@ def toy(monkeypatch, server):
     """Registers a data set of one file at the given paths of the server."""
     def make(*paths, sha256="", check=None, path="toy/toy.csv", name="toy", read=datasets._read_csv):
         form = Form((File(path, tuple(server.address + p for p in paths), sha256=sha256),), read, check)
-        monkeypatch.setitem(DATASETS, name, DataSet(name, "Two rows", "none", "the page", (form,), small=True))
+        monkeypatch.setitem(DATASETS, name, DataSet(name, "Two rows", "none", "the page", (form,),
+                                                    small=True))
     return make
 
 
@@ -102,7 +104,7 @@ def nothing_left(cache):
     return not cache.exists() or not list(cache.rglob("*"))
 
 
-# -- downloads ---------------------------------------------------------------------------------------------------------------------------------
+# -- downloads -----------------------------------------------------------------------------------------------
 
 def test_load_downloads_once_into_the_cache(server, toy, no_data):
     server.files["/toy.csv"] = TOY
@@ -131,7 +133,9 @@ def test_a_failed_download_leaves_nothing_behind(server, toy, no_data, path, sha
     assert nothing_left(no_data)
 
 
-@pytest.mark.parametrize("body, read, says", [(TOY, datasets._read_csv, "content is not the published one"), (b"<html><body>Please log in</body></html>", datasets._read_hannousse, "")])
+@pytest.mark.parametrize("body, read, says", [(TOY, datasets._read_csv, "content is not the published one"),
+                                              (b"<html><body>Please log in</body></html>",
+                                               datasets._read_hannousse, "")])
 def test_content_that_is_not_the_published_one_is_refused(server, toy, no_data, body, read, says):
     server.files["/toy.csv"] = body
     toy("/toy.csv", check=has_content("0" * 64), read=read)
@@ -199,8 +203,11 @@ def test_an_unwritable_cache_is_a_clear_error(server, toy, tmp_path, monkeypatch
 
 def test_a_full_disk_is_a_clear_error(server, toy, no_data, monkeypatch):
     toy("/toy.csv")
-    monkeypatch.setattr(datasets, "_download", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(DataNotAvailable, match=r"could not be written \(No space left on device\); COST_EVAL_CACHE names another place"):
+    monkeypatch.setattr(datasets, "_download", lambda *_: (_
+            for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(DataNotAvailable,
+                       match=r"could not be written \(No space left on device\); COST_EVAL_CACHE names "
+                             r"another place"):
         fetch("toy")
 
 
@@ -226,7 +233,7 @@ def test_two_files_of_one_form_come_together_or_not_at_all(server, monkeypatch, 
         load("sys")
 
 
-# -- look-up -----------------------------------------------------------------------------------------------------------------------------------
+# -- look-up -------------------------------------------------------------------------------------------------
 
 def test_order_argument_environment_cache(toy, tmp_path, monkeypatch, no_data):
     toy("/never")
@@ -239,7 +246,8 @@ def test_order_argument_environment_cache(toy, tmp_path, monkeypatch, no_data):
 
 
 def test_files_of_one_form_may_lie_in_two_directories(tmp_path, monkeypatch):
-    form = Form((File("x/one.csv"), File("x/two.csv")), lambda paths: pd.DataFrame({"from": [p.parent.name for p in paths]}))
+    form = Form((File("x/one.csv"), File("x/two.csv")), lambda paths: pd.DataFrame({"from": [p.parent.name
+            for p in paths]}))
     monkeypatch.setitem(DATASETS, "pair", DataSet("pair", "Two files", "none", "the page", (form,)))
     a, b = tmp_path / "a", tmp_path / "b"
     for place, file in ((a, "one.csv"), (b, "two.csv")):
@@ -264,7 +272,8 @@ def test_a_corrupt_file_is_refused(toy, tmp_path):
 def test_git_hash(tmp_path):
     path = tmp_path / "hello"
     path.write_bytes(b"hello\n")
-    expected = subprocess.run(["git", "hash-object", path], capture_output=True, text=True).stdout.strip() or "ce013625030ba8dba906f756967f9e9ca394464a"
+    expected = subprocess.run(["git", "hash-object", path], capture_output=True,
+                              text=True).stdout.strip() or "ce013625030ba8dba906f756967f9e9ca394464a"
     File("hello", git_sha1=expected).check(path)
     with pytest.raises(ValueError, match="git_sha1"):
         File("hello", git_sha1="0" * 40).check(path)
@@ -283,7 +292,8 @@ def test_bad_names():
 
 def test_names_by_group_and_pattern():
     assert len(datasets.names("ferrer")) == 13
-    assert datasets.names(["ferrer/cifar10_*", "telco"])[-1] == "telco" and len(datasets.names(["ferrer/cifar10_*", "telco"])) == 4
+    assert datasets.names(["ferrer/cifar10_*", "telco"])[-1] == "telco" and len(
+        datasets.names(["ferrer/cifar10_*", "telco"])) == 4
     assert "creditcard" not in datasets.names(small=True) and "kdd" in datasets.names(small=True)
     with pytest.raises(ValueError, match="did you mean"):
         datasets.names("ferrre")
@@ -296,14 +306,16 @@ def test_describe_lists_everything(toy):
 
 def test_every_set_has_the_facts():
     for name, dataset in DATASETS.items():
-        assert dataset.name == name and dataset.licence and dataset.page.startswith("https://") and dataset.forms
+        assert dataset.name == name and dataset.licence and dataset.page.startswith(
+            "https://") and dataset.forms
         for form in dataset.forms:
             for file in form.files:
                 assert file.sha256 or file.git_sha1 or file.urls
                 assert all(url.startswith("http") for url in file.urls)
                 assert len(file.sha256) in (0, 64) and len(file.git_sha1) in (0, 40)
             if any(file.urls and not (file.sha256 or file.git_sha1) for file in form.files):
-                assert form.check or form.read is datasets._read_unsw, f"{name}: a download that nothing checks"
+                assert (form.check
+                        or form.read is datasets._read_unsw), f"{name}: a download that nothing checks"
 
 
 def without(*modules):
@@ -323,25 +335,28 @@ except ImportError as error: print(error)
 try: datasets.load("ferrer/sst2_gpt2_4shot")
 except ImportError as error: print(error)
 """
-    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
     assert lines[0] == "SystemScores('ferrer/sst2_gpt2', 2 samples, 2 classes)"
     assert all("pooch" in line and "cost_eval[data]" in line for line in lines[1:]) and len(lines) == 3
 
 
-# -- content -----------------------------------------------------------------------------------------------------------------------------------
+# -- content -------------------------------------------------------------------------------------------------
 
 @given(hnp.arrays(np.int64, st.integers(1, 20), elements=st.integers(-10**6, 10**6)))
 def test_digest_knows_values_not_types(values):
     table = pd.DataFrame({"a": values, "b": values.astype(str)})
     assert content_digest(table) == content_digest(table.astype({"a": float}))
-    assert content_digest(table) == content_digest(pd.read_csv(io.StringIO(table.to_csv(index=False)), dtype={"b": str}))
+    assert content_digest(table) == content_digest(pd.read_csv(io.StringIO(table.to_csv(index=False)),
+            dtype={"b": str}))
     changed = table.copy()
     changed.loc[0, "a"] += 1
     assert content_digest(changed) != content_digest(table)
     assert content_digest(table.rename(columns={"a": "c"})) != content_digest(table)
 
 
-@given(hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(2, 5)), elements=st.floats(-50, 50, width=32)))
+@given(hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(2, 5)),
+                  elements=st.floats(-50, 50, width=32)))
 def test_log_posteriors_are_normalised(scores):
     system = SystemScores("s", scores, np.zeros(len(scores), np.uint8))
     np.testing.assert_allclose(np.exp(system.log_posteriors).sum(axis=1), 1)
@@ -350,8 +365,10 @@ def test_log_posteriors_are_normalised(scores):
 
 def test_telco_original(tmp_path):
     columns = "customerID;SeniorCitizen;MonthlyCharges;TotalCharges;Churn"
-    (tmp_path / "original.csv").write_text(f"\ufeff{columns}\r\nA;0;29,85;29,85;No\r\nB;1;56;1889,5;Yes\r\nC;0;20,25; ;No\r\n", encoding="utf-8")
-    (tmp_path / "compact.csv").write_text(f"{columns}\nA;0;29.85;29.85;No\nB;1;56;1889.5;Yes\nC;0;20.25; ;No\n".replace(";", ","))
+    (tmp_path / "original.csv").write_text(
+        f"\ufeff{columns}\r\nA;0;29,85;29,85;No\r\nB;1;56;1889,5;Yes\r\nC;0;20,25; ;No\r\n", encoding="utf-8")
+    (tmp_path / "compact.csv").write_text(
+        f"{columns}\nA;0;29.85;29.85;No\nB;1;56;1889.5;Yes\nC;0;20.25; ;No\n".replace(";", ","))
     original = datasets._read_telco([tmp_path / "original.csv"], sep=";", decimal=",")
     pd.testing.assert_frame_equal(original, datasets._read_telco([tmp_path / "compact.csv"]))
     assert original["MonthlyCharges"].tolist() == [29.85, 56, 20.25] and np.isnan(original["TotalCharges"][2])
@@ -360,11 +377,13 @@ def test_telco_original(tmp_path):
 def test_kdd_original(tmp_path):
     record = ",".join(["0", "tcp", "http", "SF", *["1"] * 20, *["0.50"] * 7, "9", "9", *["0.00"] * 8])
     other = record.replace("http", "smtp")
-    rows = [f"{record},normal.", f"{record},normal.", f"{other},ipsweep.", f"{other},portsweep.", f"{other},normal."]
+    rows = [f"{record},normal.", f"{record},normal.", f"{other},ipsweep.", f"{other},portsweep.",
+            f"{other},normal."]
     path = tmp_path / "kddcup.data_10_percent.gz"
     path.write_bytes(gzip.compress("\n".join(rows).encode() + b"\n"))
     table = datasets._read_kdd([path])
-    assert table.shape == (3, 43) and table["label"].tolist() == ["normal", "ipsweep", "normal"] and table["attack"].tolist() == [0, 1, 0]
+    assert table.shape == (3, 43) and table["label"].tolist() == ["normal", "ipsweep",
+            "normal"] and table["attack"].tolist() == [0, 1, 0]
     assert table["serror_rate"].dtype == float and list(table.index) == [0, 1, 2]
 
 
@@ -378,7 +397,7 @@ def test_heart_and_hannousse_and_loan_originals(tmp_path):
     assert datasets._read_loan([path]).to_dict("list") == {"Age": [56], "Education": ["NA"], "Default": [0]}
 
 
-# -- both forms of each set ----------------------------------------------------------------------------------------------------------------------
+# -- both forms of each set ----------------------------------------------------------------------------------
 
 def test_creditcard_weights(tmp_path):
     path = tmp_path / "t.csv"
@@ -386,7 +405,8 @@ def test_creditcard_weights(tmp_path):
     complete = datasets._read_creditcard([path])
     assert complete["weight"].tolist() == [datasets.GENUINE, 1] and complete["Class"].dtype == "int64"
     path.write_text("Time,Amount,Class,sample\n0,1.5,0,early\n1,2,1,all\n2,3,0,all\n3,4,0,all\n")
-    assert datasets._read_creditcard([path])["weight"].tolist() == [0, 1, datasets.GENUINE / 2, datasets.GENUINE / 2]
+    assert datasets._read_creditcard([path])["weight"].tolist() == [0, 1, datasets.GENUINE / 2,
+            datasets.GENUINE / 2]
 
 
 def test_partial_or_foreign_files_are_refused(tmp_path):
@@ -418,10 +438,13 @@ ORIGINALS = {
         TotalCharges=t["TotalCharges"].map(lambda v: " " if np.isnan(v) else f"{v:.10g}".replace(".", ","))
     ).to_csv(index=False, sep=";", lineterminator="\r\n").encode("utf-8-sig")),
     "kdd": lambda t: ("kddcup.data_10_percent.gz", gzip.compress(
-        pd.concat([t, t.tail(100)]).assign(label=lambda u: u["label"] + ".").drop(columns="attack").to_csv(index=False, header=False).encode(), 1)),
+        pd.concat([t, t.tail(100)]).assign(label=lambda u: u["label"] + ".").drop(columns="attack").to_csv(
+            index=False, header=False).encode(), 1)),
     "hannousse2021": lambda t: ("dataset_phishing.csv", t.assign(
-        status=np.where(t["phishing"] == 1, "phishing", "legitimate"), url="http://x").drop(columns="phishing").to_csv(index=False).encode()),
-    "heart": lambda t: ("heart_disease_health_indicators_BRFSS2015.csv", t.astype(float).to_csv(index=False).encode()),
+        status=np.where(t["phishing"] == 1, "phishing", "legitimate"),
+        url="http://x").drop(columns="phishing").to_csv(index=False).encode()),
+    "heart": lambda t: ("heart_disease_health_indicators_BRFSS2015.csv",
+                        t.astype(float).to_csv(index=False).encode()),
 }
 
 
@@ -432,7 +455,8 @@ def test_the_public_original_gives_the_same_table(name, tmp_path):
     (tmp_path / file).write_bytes(body)
     original = load(name, data_dir=tmp_path)
     pd.testing.assert_frame_equal(original, table)
-    (tmp_path / file).write_bytes(body if file.endswith(".gz") else body.replace(b"No", b"Yes", 1).replace(b"1", b"2", 1))
+    (tmp_path / file).write_bytes(body if file.endswith(".gz")
+                                  else body.replace(b"No", b"Yes", 1).replace(b"1", b"2", 1))
     if not file.endswith(".gz"):
         with pytest.raises(ValueError, match="content is not the published one|invalid literal|Yes"):
             load(name, data_dir=tmp_path)
@@ -454,15 +478,18 @@ def original_loan(folder, rng):
     "255,347 loans: the 14,898 leading ones that are known, and draws of ours."
     table = real("loan")
     drawn = table.iloc[rng.integers(len(table), size=255_347 - 14_898)]
-    pd.concat([table[:14_898], drawn]).assign(LoanID=np.arange(255_347)).to_csv(folder / "Loan_default.csv", index=False)
+    pd.concat([table[:14_898], drawn]).assign(LoanID=np.arange(255_347)).to_csv(folder / "Loan_default.csv",
+            index=False)
 
 
 def original_unsw(folder, rng):
     "Both partitions: the smaller one, and draws from it with the larger one's shares."
     small = real("unsw").drop(columns="partition")
-    drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size) for c, size in datasets.UNSW_LARGE.items()]
+    drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size)
+             for c, size in datasets.UNSW_LARGE.items()]
     for name, table in (("training", small), ("testing", small.iloc[np.concatenate(drawn)])):
-        table.assign(id=np.arange(1, len(table) + 1)).to_csv(folder / f"UNSW_NB15_{name}-set.csv", index=False)
+        table.assign(id=np.arange(1, len(table) + 1)).to_csv(folder / f"UNSW_NB15_{name}-set.csv",
+                index=False)
 
 
 def original_cards(folder, rng):
@@ -488,13 +515,15 @@ def test_the_public_loan_file_is_judged_as_the_papers_own(tmp_path):
     original_loan(tmp_path, np.random.default_rng(0))
     found = outcomes(tmp_path, "outperformance/table4", "outperformance/section4")
     loan = found[found["cell"].str.startswith("Loan") & (found["outcome"] != "definition")].set_index("cell")
-    assert set(loan["outcome"]) <= {"agrees", "consistent", "caused"} and loan.loc["Loan/records", "ours"] == 255_347
+    assert set(loan["outcome"]) <= {"agrees", "consistent", "caused"} and loan.loc["Loan/records",
+            "ours"] == 255_347
     assert not loan["how"].isin(["sample", "stand-in"]).any()
 
 
 @pytest.mark.slow
 def test_the_three_public_files_turn_other_data_into_recomputed_rows(tmp_path):
-    "As the chapter on data says: three files in a folder, one command. Minutes, and less memory than a laptop has."
+    """As the chapter on data says: three files in a folder, one command. Minutes, and less memory than a
+    laptop has."""
     pytest.importorskip("xgboost")
     from cost_eval import reproduce
     start, rng = time.process_time(), np.random.default_rng(0)
@@ -503,8 +532,10 @@ def test_the_three_public_files_turn_other_data_into_recomputed_rows(tmp_path):
     stored = reproduce.stored_rows().query("outcome == 'other data'")
     found = outcomes(tmp_path, *stored["item"].unique())
     other = found[found["outcome"] == "other data"]
-    assert other["cell"].str.startswith("Phishing data").all() and len(other) == (stored["how"] == "stand-in").sum()
-    cards = found[found["cell"].str.startswith("Credit card fraud/") & (found["item"] == "cost_score/table6-study")]
+    assert other["cell"].str.startswith("Phishing data").all() and len(other) == (stored["how"]
+            == "stand-in").sum()
+    cards = found[found["cell"].str.startswith("Credit card fraud/")
+                  & (found["item"] == "cost_score/table6-study")]
     assert cards["ours"].notna().all() and not found["note"].str.contains("needs data|partition").any()
     assert time.process_time() - start < 600 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 24 << 20
 
@@ -539,7 +570,8 @@ def test_published_counts(name):
 
 def test_telco_charges_are_those_of_the_paper():
     charges = real("telco")["MonthlyCharges"].to_numpy()
-    assert charges.mean() == pytest.approx(64.76169246059918, rel=1e-14) and charges.std() == pytest.approx(30.087910854936975, rel=1e-14)
+    assert charges.mean() == pytest.approx(64.76169246059918, rel=1e-14) and charges.std() == pytest.approx(
+        30.087910854936975, rel=1e-14)
 
 
 def test_sitw_needs_its_scores_but_not_for_its_targets(tmp_path):
@@ -551,4 +583,5 @@ def test_sitw_needs_its_scores_but_not_for_its_targets(tmp_path):
     with pytest.raises(ValueError, match="git_sha1"):
         load("ferrer/sitw_plda", data_dir=tmp_path)
     (tmp_path / "sitw_plda" / "targets.npy").write_bytes((tmp_path / "targets.npy").read_bytes())
-    np.testing.assert_array_equal(load("ferrer/sitw_plda_targets", data_dir=tmp_path).targets, targets.targets)
+    np.testing.assert_array_equal(load("ferrer/sitw_plda_targets", data_dir=tmp_path).targets,
+                                  targets.targets)

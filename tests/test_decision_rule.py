@@ -1,4 +1,5 @@
-"""The one way out: a rule that is installed is the rule that was judged, as an object, as a file, and in a process that has numpy alone."""
+"""The one way out: a rule that is installed is the rule that was judged, as an object, as a file, and in a
+process that has numpy alone."""
 import inspect
 import json
 import re
@@ -35,14 +36,21 @@ P3 = rng.dirichlet([1, 1, 1], N) * .6 + .4 * np.eye(3)[Y3]
 THREE = CostMatrix.zero_one(3).with_abstain(.3, "review")
 LOW = np.random.default_rng(1).integers(1, 30, N)
 CASES = {
-    "scores, calibrated": (L, Scores(S), COSTS, "calibrated"), "scores, tuned": (L, Scores(S), COSTS, "tuned"), "grades": (L, Scores(G), COSTS, "calibrated"),
-    "posteriors, bayes": (L, P, COSTS, "bayes"), "posteriors, calibrated": (L, P, COSTS, "calibrated"), "posteriors, tuned": (L, P, COSTS, "tuned"),
-    "float32": (L, P.astype(np.float32), COSTS, "bayes"), "whole percent": (L, P.round(2), CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"]), "bayes"),
+    "scores, calibrated": (L, Scores(S), COSTS, "calibrated"), "scores, tuned": (L, Scores(S), COSTS,
+        "tuned"), "grades": (L, Scores(G), COSTS, "calibrated"),
+    "posteriors, bayes": (L, P, COSTS, "bayes"), "posteriors, calibrated": (L, P, COSTS, "calibrated"),
+    "posteriors, tuned": (L, P, COSTS, "tuned"),
+    "float32": (L, P.astype(np.float32), COSTS, "bayes"), "whole percent": (L, P.round(2),
+        CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"]), "bayes"),
     "other class": (L, Posteriors(1 - P, classes=["well"]), COSTS, "bayes"),
-    "most probable": (Y, P, CostMatrix.binary(fp=1, fn=5), "as given"), "decisions": (L, Decisions(np.array(COSTS.decisions)[(S > .5) * 1]), COSTS, "as given"),
-    "three, abstain, bayes": (Y3, P3, THREE, "bayes"), "three, abstain": (Y3, P3, THREE, "calibrated"), "three, as given": (Y3, P3, CostMatrix.zero_one(3), "as given"),
-    "ninths of ties": (Y, np.round(9 * P) / 9, CostMatrix.from_ratio(8), "bayes"), "tiny costs": (Y, P, [[0, 1e-320], [5e-320, 0]], "bayes"),
-    "each row's costs": (Y, P, ExampleCosts(fp=1, fn=LOW), "calibrated"), "falls": (L, P, CostMatrix([[1, 0], [0, 5]], classes=["well", "ill"], decisions=["treat", "wait"]), "calibrated"),
+    "most probable": (Y, P, CostMatrix.binary(fp=1, fn=5), "as given"),
+    "decisions": (L, Decisions(np.array(COSTS.decisions)[(S > .5) * 1]), COSTS, "as given"),
+    "three, abstain, bayes": (Y3, P3, THREE, "bayes"), "three, abstain": (Y3, P3, THREE, "calibrated"),
+    "three, as given": (Y3, P3, CostMatrix.zero_one(3), "as given"),
+    "ninths of ties": (Y, np.round(9 * P) / 9, CostMatrix.from_ratio(8), "bayes"),
+    "tiny costs": (Y, P, [[0, 1e-320], [5e-320, 0]], "bayes"),
+    "each row's costs": (Y, P, ExampleCosts(fp=1, fn=LOW), "calibrated"), "falls": (L, P,
+        CostMatrix([[1, 0], [0, 5]], classes=["well", "ill"], decisions=["treat", "wait"]), "calibrated"),
 }
 
 
@@ -55,14 +63,16 @@ def fitted(case, **options):
 @pytest.mark.parametrize("priors", [None, "moved"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_rule_and_its_file_decide_as_the_policy_does(case, priors):
-    "The policy of all rows in one fold is the reference: it goes through `bayes_decisions`, calibrators and thresholds, the rule through its file."
+    """The policy of all rows in one fold is the reference: it goes through `bayes_decisions`, calibrators and
+    thresholds, the rule through its file."""
     y, model, costs, rule = CASES[case]
     samples = read_samples(y, model, costs)
     K = len(samples.costs.classes)
     priors = None if priors is None else np.r_[.9, np.full(K - 1, .1 / (K - 1))]
     found = fit_rule(samples, rule=rule, priors=priors, folds=np.arange(N) % 5)
     again = DecisionRule.from_json(found.to_json())
-    assert again == found and again.to_json() == found.to_json() and repr(found).startswith("<DecisionRule 'model', ")
+    assert again == found and again.to_json() == found.to_json() and repr(found).startswith(
+        "<DecisionRule 'model', ")
     values, own = samples.models["model"].values, samples.own
     values = np.array(samples.costs.decisions, object)[values] if found.kind == "decisions" else values
     half = np.arange(N) % 2  # fitted on one half, as a fold is; decides about the other
@@ -71,13 +81,16 @@ def test_a_rule_and_its_file_decide_as_the_policy_does(case, priors):
     told = part.columns(values[half == 1], None if own is None else own[half == 1])
     gap = np.zeros(len(told), bool)
     if rule == "tuned":  # between the two that enclose the threshold ranks and values may differ
-        gap = (values[half == 1].reshape(len(told), -1)[:, -1] > part.same_from) & (values[half == 1].reshape(len(told), -1)[:, -1] < part.same_to)
+        gap = (values[half == 1].reshape(len(told), -1)[:, -1] > part.same_from) & (values[half
+                == 1].reshape(len(told), -1)[:, -1] < part.same_to)
     np.testing.assert_array_equal(policy.decisions[half == 1][~gap], told[~gap])
     assert gap.mean() < .02
     decided = again.decide(values, own)
-    assert set(decided) <= set(samples.costs.decisions) and (decided == np.array(found.decisions, object)[found.columns(values, own)]).all()
+    assert set(decided) <= set(samples.costs.decisions) and (decided == np.array(found.decisions,
+            object)[found.columns(values, own)]).all()
     if found.kind != "decisions":
-        np.testing.assert_array_equal(run_rule(json.loads(found.to_json()), values, None if own is None else own.array), decided)
+        np.testing.assert_array_equal(run_rule(json.loads(found.to_json()), values, None if own is None
+                                               else own.array), decided)
     if rule == "bayes" and priors is None and found.content["right_at"] is None:
         given = model if case == "float32" else values
         given = np.column_stack([1 - given, given]) if given.ndim == 1 else given
@@ -96,21 +109,29 @@ def test_the_threshold_is_the_least_value_that_is_decided_positive():
         _, rule = fitted(case, folds=np.arange(N) % 5)
         values = CASES[case][1]
         known = not case.startswith(("three", "each", "falls", "decisions"))
-        assert (np.isnan(rule.threshold), np.isnan(rule.same_from), np.isnan(rule.over_folds[0])) == (not known,) * 3, case
+        assert (np.isnan(rule.threshold), np.isnan(rule.same_from),
+                np.isnan(rule.over_folds[0])) == (not known,) * 3, case
         if known and case != "other class":
             x = np.asarray(getattr(values, "values", values), float)
             positive = rule.columns(x) == 1
-            assert (positive == (x >= rule.threshold)).all() and rule.same_from == x[~positive].max(initial=-np.inf) and rule.same_to == x[positive].min()
-            assert rule.same_from < rule.threshold <= rule.same_to and rule.over_folds[0] <= rule.over_folds[1]
+            assert (positive == (x >= rule.threshold)).all() and rule.same_from == x[~positive].max(
+                initial=-np.inf) and rule.same_to == x[positive].min()
+            assert rule.same_from < rule.threshold <= rule.same_to and rule.over_folds[0] <= rule.over_folds[
+                1]
         if known and case == "posteriors, calibrated":
             assert rule.columns([rule.threshold, np.nextafter(rule.threshold, 0)]).tolist() == [1, 0]
             a, b, t = rule.content["calibration"]["alpha"], rule.content["calibration"]["beta"], 1 / 6
             odds = (np.log(t / (1 - t)) - b[1] + b[0]) / a  # by hand
             assert rule.threshold == pytest.approx(1 / (1 + np.exp(-odds)), rel=1e-12)
     grades = fitted("grades")[1]
-    assert (grades.threshold, grades.same_from) == (1, 0) and decide(Scores(G), Y, [[0, 1], [5, 0]], rule="tuned", rng=0).same_to == 1
-    assert fit_rule(read_samples(Y, 1 - P, [[0, 1], [5, 0]])).threshold != fit_rule(read_samples(Y, 1 - P, [[0, 1], [5, 0]])).threshold  # falls: NaN
-    assert fit_rule(read_samples(Y, P, [[0, 1], [5, 0]]), rule="tuned", threshold=.25).decide([.24, .25]).tolist() == [0, 1]  # any cut
+    assert (grades.threshold, grades.same_from) == (1, 0) and decide(Scores(G), Y, [[0, 1], [5, 0]],
+            rule="tuned", rng=0).same_to == 1
+    # falls: NaN
+    assert fit_rule(read_samples(Y, 1 - P, [[0, 1], [5, 0]])).threshold != fit_rule(read_samples(Y, 1 - P,
+            [[0, 1], [5, 0]])).threshold
+    # any cut
+    assert fit_rule(read_samples(Y, P, [[0, 1], [5, 0]]), rule="tuned",
+                    threshold=.25).decide([.24, .25]).tolist() == [0, 1]
 
 
 def test_the_threshold_over_folds_is_that_of_each_complement():
@@ -120,17 +141,22 @@ def test_the_threshold_over_folds_is_that_of_each_complement():
 
 
 def test_values_in_every_form():
-    rule = fit_rule(read_samples(np.array(list("abc"))[Y3], P3, CostMatrix(THREE.array, classes=list("abc"), decisions=["a", "b", "c", "review"])))
+    rule = fit_rule(read_samples(np.array(list("abc"))[Y3], P3, CostMatrix(THREE.array, classes=list("abc"),
+            decisions=["a", "b", "c", "review"])))
     frame = pd.DataFrame(P3, columns=list("abc"))
-    for values in (frame[["c", "a", "b"]].assign(id=1), Posteriors(P3[:, ::-1], classes=list("cba")), Posteriors(P3), P3.tolist()):
+    for values in (frame[["c", "a", "b"]].assign(id=1), Posteriors(P3[:, ::-1], classes=list("cba")),
+                   Posteriors(P3), P3.tolist()):
         assert (rule.decide(values) == rule.decide(P3)).all()
     two = fit_rule(read_samples(L, P, COSTS))
-    for values in (P, pd.Series(P), np.column_stack([1 - P, P]), pd.DataFrame({"ill": P, "well": 1 - P}), Posteriors(1 - P, classes=["well"]), Posteriors(P)):
+    for values in (P, pd.Series(P), np.column_stack([1 - P, P]), pd.DataFrame({"ill": P, "well": 1 - P}),
+                   Posteriors(1 - P, classes=["well"]), Posteriors(P)):
         assert (two.decide(values) == two.decide(P)).all()
     zero = fit_rule(read_samples(Y, P, [[0, 1], [5, 0]]))
-    assert (zero.decide(pd.DataFrame({"1": P, "0": 1 - P})) == zero.decide(P)).all() and zero.decide(P).dtype.kind == "i"
+    assert (zero.decide(pd.DataFrame({"1": P, "0": 1 - P}))
+            == zero.decide(P)).all() and zero.decide(P).dtype.kind == "i"
     own = fit_rule(read_samples(Y, P, ExampleCosts(fp=1, fn=LOW)))
-    for costs in (ExampleCosts(fp=1, fn=LOW), {"fp": np.ones(N), "fn": LOW}, pd.DataFrame({"fp": 1., "fn": LOW})):
+    for costs in (ExampleCosts(fp=1, fn=LOW), {"fp": np.ones(N), "fn": LOW},
+                  pd.DataFrame({"fp": 1., "fn": LOW})):
         assert (own.decide(P, costs) == own.decide(P, ExampleCosts(fp=1, fn=LOW))).all()
     assert 0 < (own.decide(P, own.costs) != own.decide(P, {"fp": 1, "fn": LOW})).sum()
 
@@ -138,15 +164,18 @@ def test_values_in_every_form():
 REFUSED = {
     "NaN": ("posteriors, bayes", [.2, np.nan], {}, r"values: nan in row 1 \(1 such rows\).*otherwise="),
     "None": ("scores, tuned", [None, 1.], {}, "values: nan in row 0"),
-    "a column": ("three, abstain", pd.DataFrame(P3[:, :2], columns=[0, 2]), {}, "values: no column 1; there are"),
+    "a column": ("three, abstain", pd.DataFrame(P3[:, :2], columns=[0, 2]), {},
+                 "values: no column 1; there are"),
     "columns": ("three, abstain", P3[:, :2], {}, r"values: a column for each of the classes \[0, 1, 2\]"),
     "a decision": ("decisions", ["wait", "wait", "send"], {}, "values: send in row 2"),
     "text": ("scores, tuned", ["a"], {}, "values: expected numbers"),
     "percent": ("posteriors, bayes", [.2, 20.], {}, "values: 20 in row 1 is not a probability"),
     "no distribution": ("three, abstain", P3 * 2, {}, "values: row 0 sums to"),
-    "another kind": ("posteriors, bayes", Scores(S), {}, "values: scores, but the rule was fitted to posteriors"),
+    "another kind": ("posteriors, bayes", Scores(S), {},
+                     "values: scores, but the rule was fitted to posteriors"),
     "no costs": ("each row's costs", P, {}, r"costs: the rule was judged at each row's own costs"),
-    "costs of others": ("each row's costs", P, {"costs": ExampleCosts(fp=1, fn=[2., 3.])}, "costs: of 2 rows, but there are 600 values"),
+    "costs of others": ("each row's costs", P, {"costs": ExampleCosts(fp=1, fn=[2., 3.])},
+                        "costs: of 2 rows, but there are 600 values"),
     "costs of a cut": ("scores, tuned", S, {"costs": ExampleCosts(fp=1, fn=LOW)}, "costs: decided by cut"),
     "capacity": ("three, abstain", P3, {"capacity": 5}, "capacity: limits the second of two decisions"),
     "half a call": ("posteriors, bayes", P, {"capacity": 2.5}, "capacity: .*whole number"),
@@ -161,12 +190,15 @@ def test_what_cannot_be_decided_is_refused_with_its_row(what):
 
 
 def test_rows_without_a_value_go_where_the_rule_says():
-    for case, values in (("scores, tuned", [np.nan, 9, -9]), ("posteriors, bayes", [np.nan, 1, 0]), ("decisions", ["?", "treat", "wait"])):
+    for case, values in (("scores, tuned", [np.nan, 9, -9]), ("posteriors, bayes", [np.nan, 1, 0]),
+                         ("decisions", ["?", "treat", "wait"])):
         rule = DecisionRule.from_json(fitted(case, otherwise="treat")[1].to_json())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            assert rule.decide(values).tolist() == run_rule(rule.content, values).tolist() == ["treat", "treat", "wait"]
-        assert rule.kind == "decisions" or "was declared for such cases" in rule.explain(values)["sentence"][0]
+            assert rule.decide(values).tolist() == run_rule(rule.content, values).tolist() == ["treat",
+                    "treat", "wait"]
+        assert rule.kind == "decisions" or "was declared for such cases" in rule.explain(values)["sentence"][
+            0]
     three = fitted("three, abstain", otherwise="review")[1]
     assert three.decide([[.1, np.nan, .8], [0, 0, 1]]).tolist() == ["review", 2]
     with pytest.raises(ValueError, match=r"otherwise: 'call' is not a decision of the costs.*with_abstain"):
@@ -203,11 +235,14 @@ def test_explain_adds_up():
         values, own = samples.models["model"].values, samples.own
         told = rule.explain(values, own)
         paid = told[[f"cost of {label}" for label in rule.decisions]].to_numpy()
-        assert (np.array(rule.decisions, object)[paid.argmin(1)] == told["decision"]).mean() > .999 and (told["decision"] == rule.decide(values, own)).all()
+        assert (np.array(rule.decisions, object)[paid.argmin(1)]
+                == told["decision"]).mean() > .999 and (told["decision"] == rule.decide(values, own)).all()
     row = fitted("posteriors, calibrated")[1].explain(pd.Series([.9], index=["Anna"])).loc["Anna"]
-    assert row["cost of wait"] == pytest.approx(5 * row["calibrated"]) and row["cost of treat"] == pytest.approx(1 - row["calibrated"])
+    assert row["cost of wait"] == pytest.approx(5 * row["calibrated"]) and row[
+        "cost of treat"] == pytest.approx(1 - row["calibrated"])
     assert row["sentence"].startswith("Stated 0.9, calibrated 0.") and row["sentence"].endswith("so 'treat'.")
-    assert "at or above" in fitted("scores, tuned")[1].explain([9.])["sentence"][0] and fitted("decisions")[1].explain(["wait"])["sentence"][0] == "The model decided 'wait'."
+    assert "at or above" in fitted("scores, tuned")[1].explain([9.])["sentence"][0] and fitted("decisions")[
+        1].explain(["wait"])["sentence"][0] == "The model decided 'wait'."
 
 
 def damaged(content, **change):
@@ -219,25 +254,36 @@ def test_files_that_are_none():
     c = rule.content
     knots = c["calibration"]
     bad = {
-        r"version 9, written by cost_eval 9\.9": damaged(c, version=9, made={"package": "cost_eval 9.9"}), "no such file": "no/such.json",
-        "not complete JSON": rule.to_json()[:200], "no rule that rule.to_json": "{}", "'costs' is missing": json.dumps({k: v for k, v in c.items() if k != "costs"}),
-        "damaged rule.*classes": damaged(c, classes=["well"]), "NaN is no number": damaged(c, costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
-        "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}), "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
-        "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c, otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
-        "its threshold is not that of its costs": damaged(c, threshold=c["same_to"] + .1), "path: a path or the text": 5,
-        "damaged rule.*capacity": damaged(c, capacity="many"), "damaged rule.*1.0 may be one sample or all": damaged(c, capacity=1.0), "damaged rule.*True may be one": damaged(c, capacity=True), "damaged rule.*beta": damaged(c, values="posteriors"),
+        r"version 9, written by cost_eval 9\.9": damaged(c, version=9, made={"package": "cost_eval 9.9"}),
+        "no such file": "no/such.json",
+        "not complete JSON": rule.to_json()[:200], "no rule that rule.to_json": "{}",
+        "'costs' is missing": json.dumps({k: v for k, v in c.items() if k != "costs"}),
+        "damaged rule.*classes": damaged(c, classes=["well"]), "NaN is no number": damaged(c,
+            costs=[[0, 1], [5, float("nan")]]), "damaged rule.*priors": damaged(c, priors=[.7, .7]),
+        "do not ascend": damaged(c, calibration=knots | {"low": knots["low"][::-1]}),
+        "damaged rule \\(by": damaged(c, by="magic"), "damaged rule \\(rule": damaged(c, rule="luck"),
+        "a cut needs a threshold": damaged(c, by="cut", threshold=None), "damaged rule.*review": damaged(c,
+            otherwise="review"), "damaged rule.*classes' is missing": damaged(c, seen={"low": 0, "high": 1}),
+        "its threshold is not that of its costs": damaged(c, threshold=c["same_to"] + .1),
+        "path: a path or the text": 5,
+        "damaged rule.*capacity": damaged(c, capacity="many"),
+        "damaged rule.*1.0 may be one sample or all": damaged(c, capacity=1.0),
+        "damaged rule.*True may be one": damaged(c, capacity=True), "damaged rule.*beta": damaged(c,
+            values="posteriors"),
     }
     for words, text in bad.items():
         with pytest.raises(ValueError, match=words):
             DecisionRule.from_json(text)
     days = pd.to_datetime(["2026-01-01", "2026-01-02"])
     with pytest.raises(ValueError, match="has no form in JSON; use text"):
-        fit_rule(read_samples(pd.Series(days[Y], dtype=object), P, CostMatrix([[0, 1], [5, 0]], classes=list(days)))).to_json()
+        fit_rule(read_samples(pd.Series(days[Y], dtype=object), P,
+                              CostMatrix([[0, 1], [5, 0]], classes=list(days)))).to_json()
 
 
 def test_a_capacity_that_no_decide_takes_is_refused_when_the_rule_is_made_or_read():
     three = read_samples(Y3, P3, THREE)
-    for samples, capacity, words in ((read_samples(L, P, COSTS), 2.5, "capacity: must be a whole number"), (three, 5, "the second of two decisions")):
+    for samples, capacity, words in ((read_samples(L, P, COSTS), 2.5, "capacity: must be a whole number"),
+                                     (three, 5, "the second of two decisions")):
         with pytest.raises(ValueError, match=words):
             fit_rule(samples, rule="bayes", capacity=capacity)
         with pytest.raises(ValueError, match=f"damaged rule.*{words}"):
@@ -245,9 +291,11 @@ def test_a_capacity_that_no_decide_takes_is_refused_when_the_rule_is_made_or_rea
 
 
 def test_numpy_alone_runs_a_file(tmp_path):
-    "A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of three functions, and the file."
+    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of three
+    functions, and the file."""
     text = "from __future__ import annotations\nimport json, sys\nimport numpy as np\n"
-    text += "\n".join(inspect.getsource(getattr(policies, name)) for name in ("run_rule", "_chosen", "_believed"))
+    text += "\n".join(inspect.getsource(getattr(policies, name))
+                      for name in ("run_rule", "_chosen", "_believed"))
     text += "\nfor line in open(sys.argv[1]):\n    rule, values, costs = json.loads(line)\n    print(json.dumps(run_rule(rule, values, costs).tolist()))\n"
     text += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'cost_eval', 'scipy', 'pandas', 'sklearn', 'matplotlib'}))\n"
     lines, want = [], []
@@ -259,20 +307,31 @@ def test_numpy_alone_runs_a_file(tmp_path):
         want.append(rule.decide(values, own).tolist())
     (tmp_path / "rules.jsonl").write_text("\n".join(lines), encoding="utf-8")
     block = "import sys\nfor m in ('cost_eval', 'pandas', 'scipy', 'sklearn', 'matplotlib'): sys.modules[m] = None\n"
-    (tmp_path / "service.py").write_text(text.replace("import json, sys\n", block + "import json\n", 1).replace("print(sorted({m.partition('.')[0] for m in sys.modules} &", "print(sorted({m for m, v in sys.modules.items() if v} &"), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-I", "service.py", "rules.jsonl"], cwd=tmp_path, capture_output=True, text=True)
+    ((tmp_path / "service.py").write_text(text.replace("import json, sys\n", block + "import json\n",
+                                                      1).replace(
+                                                          "print(sorted({m.partition('.')[0] for m in "
+                                                          "sys.modules} &", "print(sorted({m for m, v in "
+                                                                            "sys.modules.items() if v} &"),
+                                                                            encoding="utf-8"))
+    done = subprocess.run([sys.executable, "-I", "service.py", "rules.jsonl"], cwd=tmp_path,
+                          capture_output=True, text=True)
     *told, loaded = done.stdout.splitlines() or [done.stderr]
     assert [json.loads(line) for line in told] == want and loaded == "[]", done.stderr
 
 
 def test_a_report_hands_over_what_it_judged():
-    report = evaluate(L, {"p": P, "grade": Scores(G)}, COSTS, priors={"well": .9, "ill": .1}, capacity=90, rng=0)
+    report = evaluate(L, {"p": P, "grade": Scores(G)}, COSTS, priors={"well": .9, "ill": .1}, capacity=90,
+                      rng=0)
     rule = report.decision_rule()
     row = report.best.iloc[0]
-    assert (rule.model, rule.rule, rule.capacity) == (row["model"], row["rule"], 90) and rule.priors.tolist() == [.9, .1]
-    assert [rule.expected[end] for end in ("cost", "low", "high")] == [row[end] for end in ("cost", "low", "high")]
-    assert rule.made == report.provenance and rule.over_folds[0] <= rule.over_folds[1] and (rule.decide(P) == "treat").sum() == 90
-    assert report.decision_rule("grade", otherwise="wait").otherwise == "wait" and "a case costs" in repr(rule)
+    assert (rule.model, rule.rule, rule.capacity) == (row["model"], row["rule"],
+                                                      90) and rule.priors.tolist() == [.9, .1]
+    assert [rule.expected[end] for end in ("cost", "low", "high")] == [row[end]
+            for end in ("cost", "low", "high")]
+    assert rule.made == report.provenance and rule.over_folds[0] <= rule.over_folds[1] and (rule.decide(P)
+            == "treat").sum() == 90
+    assert report.decision_rule("grade",
+                                otherwise="wait").otherwise == "wait" and "a case costs" in repr(rule)
     with pytest.raises(ValueError, match="name: .*unknown|name"):
         report.decision_rule("q")
     with pytest.raises(ValueError, match="made from counts"):
@@ -297,9 +356,11 @@ def installed(tmp_path, capsys):
         draw = np.random.default_rng(seed)
         ill = draw.random(n) < .3
         score = draw.normal(1.5 * ill - worse * ill)
-        return pd.DataFrame({"id": np.arange(n), "label": np.where(ill, "ill", "well"), "p": 1 / (1 + np.exp(-score))})
+        return pd.DataFrame({"id": np.arange(n), "label": np.where(ill, "ill", "well"),
+                             "p": 1 / (1 + np.exp(-score))})
     rows(1500, 0).to_csv(tmp_path / "old.csv", index=False)
-    code, out, _ = shell(capsys, "evaluate", tmp_path / "old.csv", "--positive", "ill", "--fp", 1, "--fn", 5, "--save-rule", tmp_path / "rule.json", "--otherwise", "ill")
+    code, out, _ = shell(capsys, "evaluate", tmp_path / "old.csv", "--positive", "ill", "--fp", 1, "--fn", 5,
+                         "--save-rule", tmp_path / "rule.json", "--otherwise", "ill")
     assert code == 0 and "rule.json" in out
     return tmp_path, rows
 
@@ -313,24 +374,37 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     assert rule.content["columns"] == "p" and rule.otherwise == "ill" and rule.expected["n"] == 1500
     monkeypatch.setattr(command, "read_blocks", lambda path: read_blocks(path, rows=300))
     for name in ("new.csv", "new.parquet"):
-        code, out, err = shell(capsys, "decide", place / name, "--rule", place / "rule.json", "--out", place / "decided.csv", "--explain")
+        code, out, err = shell(capsys, "decide", place / name, "--rule", place / "rule.json", "--out",
+                               place / "decided.csv", "--explain")
         told = pd.read_csv(place / "decided.csv")
-        assert (code, err) == (0, "") and "1,000 rows: " in out and (told["decision"] == rule.decide(new["p"])).all() and (told["id"] == new["id"]).all()
+        assert (code, err) == (0, "") and "1,000 rows: " in out and (told["decision"]
+                == rule.decide(new["p"])).all() and (told["id"] == new["id"]).all()
         assert "was declared for such cases" in told["sentence"][3]
-    code, *_ = shell(capsys, "decide", place / "new.csv", "--rule", place / "rule.json", "--out", place / "decided.csv", "--capacity", 20)
+    code, *_ = shell(capsys, "decide", place / "new.csv", "--rule", place / "rule.json", "--out",
+                     place / "decided.csv", "--capacity", 20)
     assert code == 0 and (pd.read_csv(place / "decided.csv")["decision"] == "ill").sum() == 20
     new.rename(columns={"p": "q"}).to_csv(place / "q.csv", index=False)
-    assert shell(capsys, "decide", place / "q.csv", "--rule", place / "rule.json", "--out", place / "x.csv", "--scores", "q")[0] == 0
+    assert shell(capsys, "decide", place / "q.csv", "--rule", place / "rule.json", "--out", place / "x.csv",
+                 "--scores", "q")[0] == 0
     (place / "bom.json").write_text((place / "rule.json").read_text(encoding="utf-8"), encoding="utf-8-sig")
-    new.assign(p=[f"{100 * p!r}%" if p == p else None for p in new["p"]]).to_csv(place / "percent.csv", index=False)  # as evaluate reads it
-    assert shell(capsys, "decide", place / "percent.csv", "--rule", place / "bom.json", "--out", place / "p.csv")[0] == 0
+    # as evaluate reads it
+    new.assign(p=[f"{100 * p!r}%" if p == p else None for p in new["p"]]).to_csv(place / "percent.csv",
+            index=False)
+    assert shell(capsys, "decide", place / "percent.csv", "--rule", place / "bom.json", "--out",
+                 place / "p.csv")[0] == 0
     written = pd.read_csv(place / "p.csv")
-    assert (written["decision"] == rule.decide(new["p"])).all() and written["p"].str.endswith("%").sum() == 998  # the rows as they stood
-    mistakes = {("q.csv", "rule.json"): "(here: --scores COL)", ("decided.csv", "rule.json"): "a column 'decision' already", ("new.csv", "new.csv"): "no JSON|no such|not complete",
+    # the rows as they stood
+    assert (written["decision"] == rule.decide(new["p"])).all() and written["p"].str.endswith(
+        "%").sum() == 998
+    mistakes = {("q.csv", "rule.json"): "(here: --scores COL)",
+                ("decided.csv", "rule.json"): "a column 'decision' already",
+                ("new.csv", "new.csv"): "no JSON|no such|not complete",
                 ("no.csv", "rule.json"): "no such file"}
     for (file, rules), words in mistakes.items():
-        code, _, err = shell(capsys, "decide", place / file, "--rule", place / rules, "--out", place / "y.csv")
-        assert code == 2 and re.search(words.replace("(", r"\(").replace(")", r"\)"), err) and not (place / "y.csv").exists() and not (place / "y.csv.part").exists(), err
+        code, _, err = shell(capsys, "decide", place / file, "--rule", place / rules, "--out",
+                             place / "y.csv")
+        assert code == 2 and re.search(words.replace("(", r"\(").replace(")",
+                r"\)"), err) and not (place / "y.csv").exists() and not (place / "y.csv.part").exists(), err
 
 
 def test_posteriors_in_columns_and_costs_of_each_row(tmp_path, capsys):
@@ -338,25 +412,37 @@ def test_posteriors_in_columns_and_costs_of_each_row(tmp_path, capsys):
     frame.to_csv(tmp_path / "three.csv", index=False)
     THREE.to_frame().to_csv(tmp_path / "costs.csv")
     for options in (["--costs", tmp_path / "costs.csv"],):
-        assert shell(capsys, "evaluate", tmp_path / "three.csv", *options, "--save-rule", tmp_path / "r.json")[0] == 0
+        assert shell(capsys, "evaluate", tmp_path / "three.csv", *options, "--save-rule",
+                     tmp_path / "r.json")[0] == 0
         rule = DecisionRule.from_json(tmp_path / "r.json")
         assert rule.content["columns"] == [[k, f"m_{k}"] for k in range(3)]
-        assert shell(capsys, "decide", tmp_path / "three.csv", "--rule", tmp_path / "r.json", "--out", tmp_path / "out.csv")[0] == 0
-        assert (pd.read_csv(tmp_path / "out.csv")["decision"].astype(str) == rule.decide(P3).astype(str)).all()
-        assert shell(capsys, "check", tmp_path / "three.csv", "--rule", tmp_path / "r.json", "--max-cost", 1)[0] == 0
-    nested = pd.DataFrame({"y": Y3, "m": [dict(enumerate(p)) for p in P3.tolist()]})  # a service's answers, installed and applied
+        assert shell(capsys, "decide", tmp_path / "three.csv", "--rule", tmp_path / "r.json", "--out",
+                     tmp_path / "out.csv")[0] == 0
+        assert (pd.read_csv(tmp_path / "out.csv")["decision"].astype(str)
+                == rule.decide(P3).astype(str)).all()
+        assert shell(capsys, "check", tmp_path / "three.csv", "--rule", tmp_path / "r.json", "--max-cost",
+                     1)[0] == 0
+    # a service's answers, installed and applied
+    nested = pd.DataFrame({"y": Y3, "m": [dict(enumerate(p)) for p in P3.tolist()]})
     nested.to_json(tmp_path / "n.jsonl", orient="records", lines=True)
-    assert shell(capsys, "evaluate", tmp_path / "n.jsonl", "--costs", tmp_path / "costs.csv", "--save-rule", tmp_path / "n.json")[0] == 0
-    assert shell(capsys, "decide", tmp_path / "n.jsonl", "--rule", tmp_path / "n.json", "--out", tmp_path / "n.csv")[0] == 0
-    assert pd.read_csv(tmp_path / "n.csv")["decision"].astype(str).tolist() == rule.decide(P3).astype(str).tolist()
+    assert shell(capsys, "evaluate", tmp_path / "n.jsonl", "--costs", tmp_path / "costs.csv", "--save-rule",
+                 tmp_path / "n.json")[0] == 0
+    assert shell(capsys, "decide", tmp_path / "n.jsonl", "--rule", tmp_path / "n.json", "--out",
+                 tmp_path / "n.csv")[0] == 0
+    assert pd.read_csv(tmp_path / "n.csv")["decision"].astype(str).tolist() == rule.decide(P3).astype(
+        str).tolist()
     pd.DataFrame({"y": Y, "p": P, "amount": LOW}).to_csv(tmp_path / "own.csv", index=False)
     own = ["--fp", 1, "--fn", "amount"]
     assert shell(capsys, "evaluate", tmp_path / "own.csv", *own, "--save-rule", tmp_path / "o.json")[0] == 0
     rule = DecisionRule.from_json(tmp_path / "o.json")
-    assert shell(capsys, "decide", tmp_path / "own.csv", "--rule", tmp_path / "o.json", "--out", tmp_path / "out.csv", *own)[0] == 0
-    assert (pd.read_csv(tmp_path / "out.csv")["decision"] == rule.decide(P, {"fp": np.ones(N), "fn": LOW})).all()
-    assert shell(capsys, "check", tmp_path / "own.csv", "--rule", tmp_path / "o.json", "--max-cost", 99, *own)[0] == 0
-    code, _, err = shell(capsys, "decide", tmp_path / "own.csv", "--rule", tmp_path / "o.json", "--out", tmp_path / "out.csv")
+    assert shell(capsys, "decide", tmp_path / "own.csv", "--rule", tmp_path / "o.json", "--out",
+                 tmp_path / "out.csv", *own)[0] == 0
+    assert (pd.read_csv(tmp_path / "out.csv")["decision"] == rule.decide(P,
+            {"fp": np.ones(N), "fn": LOW})).all()
+    assert shell(capsys, "check", tmp_path / "own.csv", "--rule", tmp_path / "o.json", "--max-cost", 99,
+                 *own)[0] == 0
+    code, _, err = shell(capsys, "decide", tmp_path / "own.csv", "--rule", tmp_path / "o.json", "--out",
+                         tmp_path / "out.csv")
     assert code == 2 and "judged at each row's own costs" in err
 
 
@@ -367,33 +453,47 @@ def test_check_answers_by_its_exit_status(installed, capsys):
     rows(400, 3, worse=1.2).to_parquet(place / "worse.parquet")
     rows(30, 4).to_csv(place / "few.csv", index=False)
     promise = ["--rule", place / "rule.json", "--max-cost", .6, "--min-recall", "80%"]
-    for name, want, words in (("same.csv", 0, "kept"), ("worse.parquet", 1, "A case costs"), ("few.csv", 3, "undecided")):
+    for name, want, words in (("same.csv", 0, "kept"), ("worse.parquet", 1, "A case costs"),
+                              ("few.csv", 3, "undecided")):
         code, out, _ = shell(capsys, "check", place / name, *promise)
         assert code == want and words in out and "A single look" in out, out
-    for name, want, words in (("same.csv", 0, "the first check"), ("worse.parquet", 1, "One sequence"), ("same.csv", 2, "these rows are check 1 already")):
+    for name, want, words in (("same.csv", 0, "the first check"), ("worse.parquet", 1, "One sequence"),
+                              ("same.csv", 2, "these rows are check 1 already")):
         code, out, err = shell(capsys, "check", place / name, *promise, "--history", place / "checks.json")
         assert code == want and words in out + err, out + err
     kept = json.loads((place / "checks.json").read_text(encoding="utf-8"))
-    assert len(kept["checks"]) == 2 and np.sum([check["counts"] for check in kept["checks"]]) == 1900 and len(json.dumps(kept)) < 600
+    assert len(kept["checks"]) == 2 and np.sum([check["counts"] for check in kept["checks"]]) == 1900 and len(
+        json.dumps(kept)) < 600
     other = json.loads((place / "rule.json").read_text(encoding="utf-8")) | {"model": "another"}
     (place / "other.json").write_text(json.dumps(other), encoding="utf-8")
     (place / "list.json").write_text("[]", encoding="utf-8")
-    for arguments, words in ((["--rule", place / "other.json", "--max-cost", .6, "--history", place / "checks.json"], "of another rule"), (["--rule", place / "rule.json", "--max-cost", .6, "--history", place / "list.json"], "no checks that check_rule wrote, got []"), (["--rule", place / "rule.json"], "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, --min-recall R)"),
-                             (["--rule", place / "rule.json", "--max-cost", .6, "--history", place / "old.csv"], "is not complete JSON"), (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
+    for arguments, words in ((["--rule", place / "other.json", "--max-cost", .6, "--history",
+                               place / "checks.json"], "of another rule"),
+                               (["--rule", place / "rule.json", "--max-cost", .6, "--history",
+                                 place / "list.json"], "no checks that check_rule wrote, got []"),
+                                 (["--rule", place / "rule.json"],
+                                  "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, "
+                                  "--min-recall R)"),
+                             (["--rule", place / "rule.json", "--max-cost", .6, "--history",
+                               place / "old.csv"], "is not complete JSON"),
+                               (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
         code, _, err = shell(capsys, "check", place / "few.csv", *arguments)
         assert code == 2 and words in err, err
 
 
 def test_a_sequence_of_checks_errs_no_more_often_than_it_says():
-    "At the limit itself 'kept' and 'broken' are wrong: each in 5 % at most over all looks (100 sequences of five; more than 12 have probability .001)."
-    rule, draw = fit_rule(read_samples(Y, S > 0, [[0, 1], [5, 0]], positive=1), rule="as given"), np.random.default_rng(5)
+    """At the limit itself 'kept' and 'broken' are wrong: each in 5 % at most over all looks (100 sequences of
+    five; more than 12 have probability .001)."""
+    rule, draw = fit_rule(read_samples(Y, S > 0, [[0, 1], [5, 0]], positive=1),
+                          rule="as given"), np.random.default_rng(5)
     wrong = np.zeros(2)
     for _ in range(100):
         history, said = {}, set()
         for _ in range(5):
             y = (draw.random(200) < .3) * 1
             decided = np.where(y == 1, draw.random(200) < .9, draw.random(200) < .2)
-            found = check_rule(count_rule(rule, y, Decisions(decided)), max_cost=.3 * .1 * 5 + .7 * .2, history=history)
+            found = check_rule(count_rule(rule, y, Decisions(decided)), max_cost=.3 * .1 * 5 + .7 * .2,
+                               history=history)
             history, said = found.history, said | {found.verdict}
         wrong += ["kept" in said, "broken" in said]
     assert (wrong <= 12).all(), wrong
@@ -409,66 +509,85 @@ def test_the_counts_of_a_check_add_up():
         assert check_rule(count_rule(rule, ["ill"] * k, [.99] * k), min_rates={"recall": .95}).verdict == want
 
 
-WORTH = pd.DataFrame({"y": L, "p": P, "w": 1. + np.arange(N) % 3, "who": np.arange(N) // 2, "lost": 1. + np.arange(N) % 9})
+WORTH = pd.DataFrame({"y": L, "p": P, "w": 1. + np.arange(N) % 3, "who": np.arange(N) // 2,
+                      "lost": 1. + np.arange(N) % 9})
 
 
-@pytest.mark.parametrize("kind", [{"sample_weight": "w"}, {"clusters": "who"}, {"sample_weight": "w", "clusters": "who"}, {"costs": {"fp": 1, "fn": "lost"}}])
+@pytest.mark.parametrize("kind", [{"sample_weight": "w"}, {"clusters": "who"}, {"sample_weight": "w",
+        "clusters": "who"}, {"costs": {"fp": 1, "fn": "lost"}}])
 def test_a_check_of_weights_clusters_and_costs_of_rows_is_the_engines(kind, tmp_path, capsys):
     "One look by `loss_interval`; the same in parts, on Dask and by the command."
     import dask.dataframe as dd
 
     from cost_eval import scale
-    costs = ExampleCosts(fp=1, fn=WORTH["lost"], classes=COSTS.classes, decisions=COSTS.decisions) if "costs" in kind else COSTS
+    costs = ExampleCosts(fp=1, fn=WORTH["lost"], classes=COSTS.classes,
+                         decisions=COSTS.decisions) if "costs" in kind else COSTS
     rule = fit_rule(read_samples(L, P, costs))
 
     def found(rows, count=count_rule, **how):
-        given = {k: {"fp": 1, "fn": rows["lost"]} if k == "costs" else rows[v] for k, v in kind.items()} if "data" not in how else kind
-        return count(rule, "y" if "data" in how else rows["y"], "p" if "data" in how else rows["p"], **given, **how)
+        given = {k: {"fp": 1, "fn": rows["lost"]} if k == "costs" else rows[v]
+                 for k, v in kind.items()} if "data" not in how else kind
+        return count(rule, "y" if "data" in how else rows["y"], "p" if "data" in how else rows["p"], **given,
+                     **how)
 
     paid = ce.losses(L, rule.decide(P, costs if "costs" in kind else None), costs)
     units = {k: WORTH[v] for k, v in kind.items() if k != "costs"}
-    ends, told = ce.loss_interval(paid, bounds=(0, costs.array.max()), confidence=.9, **units), check_rule(found(WORTH), max_cost=9)
-    assert told.table[["estimate", "low", "high"]].iloc[0].tolist() == pytest.approx([ends.mean, ends.low, ends.high])
+    ends, told = ce.loss_interval(paid, bounds=(0, costs.array.max()), confidence=.9,
+                                  **units), check_rule(found(WORTH), max_cost=9)
+    assert told.table[["estimate", "low", "high"]].iloc[0].tolist() == pytest.approx([ends.mean, ends.low,
+            ends.high])
     assert any("Weights or clusters" in note for note in told.notes) == ("costs" not in kind)
     cut = 250 if kind == {"sample_weight": "w"} else 251
     assert check_rule(found(WORTH[:cut]) + found(WORTH[cut:]), max_cost=9).table.equals(told.table)
-    lazy = check_rule(found(WORTH, scale.count_rule, data=dd.from_pandas(WORTH, npartitions=3), scheduler="synchronous"), max_cost=9)
+    lazy = check_rule(found(WORTH, scale.count_rule, data=dd.from_pandas(WORTH, npartitions=3),
+                            scheduler="synchronous"), max_cost=9)
     pd.testing.assert_frame_equal(lazy.table, told.table)
     rule.to_json(tmp_path / "rule.json"), WORTH.to_csv(tmp_path / "rows.csv", index=False)
-    words = {"sample_weight": ["--weight", "w"], "clusters": ["--cluster", "who"], "costs": ["--fp", 1, "--fn", "lost"]}
-    code, out, err = shell(capsys, "check", tmp_path / "rows.csv", "--rule", tmp_path / "rule.json", "--scores", "p", "--label", "y", "--max-cost", 9, *(w for k in kind for w in words[k]))
+    words = {"sample_weight": ["--weight", "w"], "clusters": ["--cluster", "who"],
+             "costs": ["--fp", 1, "--fn", "lost"]}
+    code, out, err = shell(capsys, "check", tmp_path / "rows.csv", "--rule", tmp_path / "rule.json",
+                           "--scores", "p", "--label", "y", "--max-cost", 9,
+                           *(w for k in kind for w in words[k]))
     assert code == 0 and f"{told.table['high'][0]:.4g}" in out, out + err
 
 
 def test_a_history_of_weights_clusters_and_costs_of_rows():
-    "Units that weigh alike are the plain sequence; caps are needed, and stay; any rate can be asked of what was kept."
+    """Units that weigh alike are the plain sequence; caps are needed, and stay; any rate can be asked of what
+    was kept."""
     rule = fit_rule(read_samples(L, P, COSTS))
-    own = fit_rule(read_samples(L, P, ExampleCosts(fp=1, fn=np.full(N, 5.), classes=COSTS.classes, decisions=COSTS.decisions)))
-    ones = {"plain": (rule, {}, {}), "weights": (rule, {"sample_weight": np.full(N, 3.)}, {"heaviest": 3}), "clusters": (rule, {"clusters": np.arange(N)}, {"heaviest": 1})}
+    own = fit_rule(read_samples(L, P, ExampleCosts(fp=1, fn=np.full(N, 5.), classes=COSTS.classes,
+                                                   decisions=COSTS.decisions)))
+    ones = {"plain": (rule, {}, {}), "weights": (rule, {"sample_weight": np.full(N, 3.)}, {"heaviest": 3}),
+            "clusters": (rule, {"clusters": np.arange(N)}, {"heaviest": 1})}
     tables = {}
     for name, (one, given, cap) in ones.items():
         history = {}
         for part in (slice(0, 200), slice(200, N)):
-            found = check_rule(count_rule(one, L[part], P[part], **{k: v[part] for k, v in given.items()}), max_cost=.6, min_rates={"recall": .8}, history=history, **cap)
+            found = check_rule(count_rule(one, L[part], P[part], **{k: v[part] for k, v in given.items()}),
+                               max_cost=.6, min_rates={"recall": .8}, history=history, **cap)
             history = json.loads(json.dumps(found.history))
         tables[name] = found.table
         assert found.n == N and len(history["checks"]) == 2
         if given:
             for wrong, words in (({"heaviest": 9}, "history: of "), ({}, "needs heaviest=")):
                 with pytest.raises(ValueError, match=words):
-                    check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}), max_cost=1, history=history, **wrong)
+                    check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}),
+                               max_cost=1, history=history, **wrong)
             with pytest.raises(ValueError, match="history: damaged"):
                 broken = json.loads(json.dumps(history))
                 broken["checks"][0]["bets"]["cost"]["won"] = [1, 2]
-                check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}), max_cost=1, history=broken, **cap)
+                check_rule(count_rule(one, L[:9], P[:9], **{k: v[:9] for k, v in given.items()}), max_cost=1,
+                           history=broken, **cap)
     for name in ("weights", "clusters"):
         pd.testing.assert_frame_equal(tables[name], tables["plain"])
     given = {"fp": 1, "fn": np.resize([5., 4], N)}  # what is alike in all rows is no amount, and has no cap
     capped = check_rule(count_rule(own, L, P, costs=given, largest=50), max_cost=.6, history={})
-    assert capped.table["high"][0] > check_rule(count_rule(own, L, P, costs=given, largest=5), max_cost=.6, history={}).table["high"][0]
+    assert capped.table["high"][0] > check_rule(count_rule(own, L, P, costs=given, largest=5), max_cost=.6,
+                                                history={}).table["high"][0]
     with pytest.raises(ValueError, match="say the largest amount"):
         check_rule(count_rule(own, L, P, costs=given), max_cost=.6, history={})
-    for heaviest, rows, words in ((1, {"sample_weight": WORTH["w"]}, "a unit weighs 3"), (9, {}, "without weights and clusters")):
+    for heaviest, rows, words in ((1, {"sample_weight": WORTH["w"]}, "a unit weighs 3"),
+                                  (9, {}, "without weights and clusters")):
         with pytest.raises(ValueError, match=f"heaviest: .*{words}"):
             check_rule(count_rule(rule, L, P, **rows), max_cost=1, heaviest=heaviest)
     with pytest.raises(ValueError, match="that others lack"):
@@ -476,14 +595,17 @@ def test_a_history_of_weights_clusters_and_costs_of_rows():
 
 
 def test_a_false_verdict_of_weighted_clusters_is_rare_at_any_look():
-    "At the limit itself, clusters of two alike rows with weights, five looks: wrong in 5 % at most each (60 sequences; more than 8 have probability .003)."
-    rule, draw, wrong = fit_rule(read_samples(Y, S > 0, [[0, 1], [5, 0]], positive=1), rule="as given"), np.random.default_rng(6), np.zeros(2)
+    """At the limit itself, clusters of two alike rows with weights, five looks: wrong in 5 % at most each (60
+    sequences; more than 8 have probability .003)."""
+    rule, draw, wrong = fit_rule(read_samples(Y, S > 0, [[0, 1], [5, 0]], positive=1),
+                                 rule="as given"), np.random.default_rng(6), np.zeros(2)
     for _ in range(60):
         history, said = {}, set()
         for _ in range(5):
             y = np.repeat((draw.random(100) < .5) * 1, 2)
             decided = np.where(np.repeat(draw.random(100) < .8, 2), y, 1 - y)
-            counts = count_rule(rule, y, Decisions(decided), clusters=np.arange(200) // 2, sample_weight=np.repeat(draw.integers(1, 4, 100), 2))
+            counts = count_rule(rule, y, Decisions(decided), clusters=np.arange(200) // 2,
+                                sample_weight=np.repeat(draw.integers(1, 4, 100), 2))
             found = check_rule(counts, max_cost=.5 * .2 * 5 + .5 * .2, history=history, heaviest=6)
             history, said = found.history, said | {found.verdict}
         wrong += ["kept" in said, "broken" in said]
@@ -492,24 +614,29 @@ def test_a_false_verdict_of_weighted_clusters_is_rare_at_any_look():
 
 def test_a_check_asks_what_the_rule_was_made_to_keep_to():
     rule = fit_rule(read_samples(L, P, COSTS), require={"recall": .9}, rule="tuned")
-    assert check_rule(count_rule(rule, L, P)).table["requirement"].tolist() == ["recall"] and rule.require == {"recall": .9}
+    assert check_rule(count_rule(rule, L, P)).table["requirement"].tolist() == [
+        "recall"] and rule.require == {"recall": .9}
     both = check_rule(count_rule(rule, L, P), max_cost=9, min_rates={"recall": .5, "accuracy": .1}).table
-    assert both["requirement"].tolist() == ["cost", "recall", "accuracy"] and both["limit"].tolist() == [9, .5, .1]
+    assert both["requirement"].tolist() == ["cost", "recall", "accuracy"] and both["limit"].tolist() == [9,
+            .5, .1]
     costs = CostMatrix([[0, 1, 2], [4, 0, .9], [9, 5, 0]], classes=[0, 1, 2])
     several = fit_rule(read_samples(Y3, P3, costs), require={("recall", 2): .9, "error": .5})
     for history in (None, {}):
         table = check_rule(count_rule(several, Y3, P3), history=history).table.set_index("requirement")
         d = several.decide(P3)
-        assert table["estimate"].to_dict() == pytest.approx({"recall of 2": (d[Y3 == 2] == 2).mean(), "error among the answered": (d != Y3).mean()})
+        assert table["estimate"].to_dict() == pytest.approx({"recall of 2": (d[Y3 == 2] == 2).mean(),
+                "error among the answered": (d != Y3).mean()})
     k, n = int((d[Y3 == 2] == 2).sum()), int((Y3 == 2).sum())
-    assert check_rule(count_rule(several, Y3, P3)).table["low"][0] == pytest.approx(stats.binomtest(k, n).proportion_ci(.9, "exact").low, abs=1e-9)
+    assert check_rule(count_rule(several, Y3, P3)).table["low"][0] == pytest.approx(stats.binomtest(k,
+            n).proportion_ci(.9, "exact").low, abs=1e-9)
 
 
 def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():
     y = np.arange(1000) % 5 == 0
     p = np.where(y, .6, .1)
     samples = read_samples(y.astype(int), Posteriors(p), [[0, 1], [20, 0]])
-    for priors, at, told in ((None, slice(None), False), (.05, slice(None), True), (.05, np.r_[0, np.flatnonzero(~y)[:19]].repeat(10), False)):
+    for priors, at, told in ((None, slice(None), False), (.05, slice(None), True),
+                             (.05, np.r_[0, np.flatnonzero(~y)[:19]].repeat(10), False)):
         rule = fit_rule(samples, rule="bayes", priors=priors)
         counted = count_rule(rule, y[at].astype(int), p[at])
         drift = check_rule(counted, max_cost=3).drift
@@ -520,31 +647,38 @@ def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():
 
 def test_rows_of_weight_0_are_neither_seen_nor_in_a_queue():
     y, score, w = [0, 0, 1, 1] * 9 + [1, 0, 1], [1., 2, 3, 4] * 9 + [99, -99, 2.5], [1.] * 36 + [0] * 3
-    rules = [fit_rule(read_samples(y[:n], score[:n], [[0, 1], [5, 0]], sample_weight=w[:n]), folds=np.arange(n) % 2) for n in (36, 39)]
-    assert rules[0].seen == rules[1].seen and rules[0].over_folds == rules[1].over_folds and rules[0].content["made"] == rules[1].content["made"]
-    queued = [decide(score[:n], y[:n], [[0, 1], [5, 0]], sample_weight=w[:n], capacity=4, rng=0).decisions for n in (36, 39)]
+    rules = [fit_rule(read_samples(y[:n], score[:n], [[0, 1], [5, 0]], sample_weight=w[:n]),
+                      folds=np.arange(n) % 2) for n in (36, 39)]
+    assert rules[0].seen == rules[1].seen and rules[0].over_folds == rules[1].over_folds and rules[0].content[
+        "made"] == rules[1].content["made"]
+    queued = [decide(score[:n], y[:n], [[0, 1], [5, 0]], sample_weight=w[:n], capacity=4, rng=0).decisions
+              for n in (36, 39)]
     assert queued[1].tolist() == [*queued[0], 0, 0, 0] and queued[0].sum() == 4
     report = ce.evaluate(y, score, {"fp": 1, "fn": 5}, sample_weight=w, ids=np.arange(39)[::-1], rng=0)
     own = ce.ExampleCosts(fp=np.ones(39), fn=np.where(np.array(w) > 0, 5., 1e6))
-    assert report.with_costs(own).best["high"][0] == ce.evaluate(y, score, own, sample_weight=w, ids=np.arange(39)[::-1], rng=0).best["high"][0] < 9
+    assert report.with_costs(own).best["high"][0] == ce.evaluate(y, score, own, sample_weight=w,
+            ids=np.arange(39)[::-1], rng=0).best["high"][0] < 9
     with pytest.raises(ValueError, match="costs: of 36 samples, but there are 39"):
         report.with_costs(own[:36])
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], ["0", "1", "2"]], ids=["numbers", "text"])
 def test_columns_of_a_frame_are_classes_by_their_name_in_whatever_order_the_costs_name_them(labels, tmp_path):
-    "Costs that list class 2 first: a column called 0 is class 0, in the rule, in the report and in `bayes_decisions`, not the first of the costs."
+    """Costs that list class 2 first: a column called 0 is class 0, in the rule, in the report and in
+    `bayes_decisions`, not the first of the costs."""
     order, y = [labels[2], labels[0], labels[1]], np.array(labels)[Y3]
     costs = CostMatrix([[0, 1, 5], [1, 0, 2], [9, 3, 0]], classes=order)
     right = Posteriors(P3, classes=labels)
     rule = fit_rule(read_samples(y, right, costs), rule="bayes")
     for frame in (pd.DataFrame(P3, columns=labels), pd.DataFrame(P3)):
-        assert (rule.decide(frame) == rule.decide(right)).all() and (read_samples(y, frame, costs).models["model"].values == P3[:, [2, 0, 1]]).all()
+        assert (rule.decide(frame) == rule.decide(right)).all() and (read_samples(y, frame,
+                costs).models["model"].values == P3[:, [2, 0, 1]]).all()
         assert (np.array(order)[bayes_decisions(frame, costs)] == rule.decide(right)).all()
     pd.DataFrame(P3, columns=["p0", "p1", "p2"]).assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
     pd.DataFrame(costs.array, order, order).to_csv(tmp_path / "costs.csv", index_label="class \\ decision")
     said, out = [str(tmp_path / "rows.csv")], str(tmp_path / "out.csv")
-    assert main(["evaluate", *said, "--costs", str(tmp_path / "costs.csv"), "--rule", "bayes", "--save-rule", str(tmp_path / "rule.json")]) == 0
+    assert main(["evaluate", *said, "--costs", str(tmp_path / "costs.csv"), "--rule", "bayes", "--save-rule",
+                 str(tmp_path / "rule.json")]) == 0
     assert main(["decide", *said, "--rule", str(tmp_path / "rule.json"), "--out", out]) == 0
     assert pd.read_csv(out)["decision"].astype(str).tolist() == rule.decide(right).astype(str).tolist()
 
@@ -556,17 +690,21 @@ def test_a_decision_is_the_same_label_as_a_whole_float(labels):
     given = np.array(labels)[np.arange(60) % len(labels)]
     rule = fit_rule(read_samples(given, Decisions(given), costs), rule="as given", otherwise=labels[-1])
     values = np.array([1.0, 2.0, np.nan])
-    assert [float(v) if v != "other" else v for v in rule.decide(values)] == [1.0, 2.0, float(labels[-1]) if labels[-1] != "other" else "other"]
+    assert [float(v) if v != "other" else v for v in rule.decide(values)] == [1.0, 2.0, float(labels[-1])
+            if labels[-1] != "other" else "other"]
     assert [float(v) for v in rule.decide(values[:2].astype(np.float32))] == [1.0, 2.0]
 
 
 def test_a_file_that_was_tampered_with_is_refused_where_no_cut_shows_it():
-    "Of three classes nothing compares a threshold; of posteriors that are all on one side of the cut `same_from` is infinite."
+    """Of three classes nothing compares a threshold; of posteriors that are all on one side of the cut
+    `same_from` is infinite."""
     three = fit_rule(read_samples(Y3, P3, CostMatrix.zero_one(3))).content
     sure = fit_rule(read_samples(Y, Posteriors(.9 + .1 * P), [[0, 1], [5, 0]]), rule="bayes").content
-    for content, change, words in ((three, {"calibration": three["calibration"] | {"alpha": float("nan")}}, "NaN is no number"),
+    for content, change, words in ((three, {"calibration": three["calibration"] | {"alpha": float("nan")}},
+                                    "NaN is no number"),
                                    (three, {"calibration": three["calibration"] | {"beta": [.1]}}, "beta"),
-                                   (sure, {"costs": [[0, 1], [.05, 0]]}, "not that of its costs"), (sure, {"threshold": "inf"}, "not that of its costs")):
+                                   (sure, {"costs": [[0, 1], [.05, 0]]}, "not that of its costs"),
+                                   (sure, {"threshold": "inf"}, "not that of its costs")):
         with pytest.raises(ValueError, match=words):
             DecisionRule.from_json(json.dumps(content | change))
     assert DecisionRule.from_json(json.dumps(sure)).threshold == pytest.approx(1 / 6)
@@ -576,31 +714,40 @@ def test_what_a_capacity_takes_away_is_explained_so(tmp_path, capsys):
     samples = read_samples(Y, P, [[0, 1], [5, 0]])
     rule = fit_rule(samples, capacity=50)
     told, free = rule.explain(P), rule.explain(P, capacity=N)
-    assert (told["decision"] == rule.decide(P)).all() and (told["decision"] == 1).sum() == 50 and (free["decision"] == rule.decide(P, capacity=N)).all()
+    assert (told["decision"] == rule.decide(P)).all() and (told["decision"]
+            == 1).sum() == 50 and (free["decision"] == rule.decide(P, capacity=N)).all()
     beyond = told["decision"] != free["decision"]
-    assert (told["sentence"][~beyond] == free["sentence"][~beyond]).all() and told["sentence"][beyond].str.endswith("so 1. The capacity goes to cases that save more: 0.").all()
+    assert (told["sentence"][~beyond] == free["sentence"][~beyond]).all() and told["sentence"][
+        beyond].str.endswith("so 1. The capacity goes to cases that save more: 0.").all()
     rule.to_json(tmp_path / "rule.json")
     pd.DataFrame({"model": P}).to_csv(tmp_path / "new.csv", index=False)
     for more, capacity in (((), None), (("--capacity", 20), 20)):
-        assert shell(capsys, "decide", tmp_path / "new.csv", "--rule", tmp_path / "rule.json", "--out", tmp_path / "out.csv", "--explain", *more)[0] == 0
-        assert pd.read_csv(tmp_path / "out.csv")["sentence"].tolist() == rule.explain(P, capacity=capacity)["sentence"].tolist()
+        assert shell(capsys, "decide", tmp_path / "new.csv", "--rule", tmp_path / "rule.json", "--out",
+                     tmp_path / "out.csv", "--explain", *more)[0] == 0
+        assert pd.read_csv(tmp_path / "out.csv")["sentence"].tolist() == rule.explain(P,
+                capacity=capacity)["sentence"].tolist()
 
 
 def test_check_guesses_the_label_once_and_says_which(installed, capsys):
-    "In the second file another column is the only one with two values: it was taken for the labels there (broken for sure, where the rule is kept)."
+    """In the second file another column is the only one with two values: it was taken for the labels there
+    (broken for sure, where the rule is kept)."""
     place, rows = installed
     frame = rows(600, 2).rename(columns={"label": "found"}).assign(treated=np.arange(600) % 3)
     frame[:500].to_csv(place / "one.csv", index=False)
-    frame[500:].query("found == 'well'").assign(treated=lambda f: np.where(f["treated"] > 0, "ill", "well")).to_csv(place / "two.csv", index=False)
+    frame[500:].query("found == 'well'").assign(treated=lambda f: np.where(f["treated"] > 0, "ill",
+            "well")).to_csv(place / "two.csv", index=False)
     said = [place / "one.csv", place / "two.csv", "--rule", place / "rule.json", "--max-cost", 2]
     code, out, _ = shell(capsys, "check", *said)
-    assert out.startswith("Read: true labels 'found'") and (code, out.split("\n", 1)[1]) == shell(capsys, "check", *said, "--label", "found")[:2]
+    assert out.startswith("Read: true labels 'found'") and (code, out.split("\n", 1)[1]) == shell(capsys,
+            "check", *said, "--label", "found")[:2]
 
 
 def test_an_index_of_parquet_is_a_column_of_the_command(installed, capsys):
     place, rows = installed
-    rows(300, 3).assign(id=[f"case {k}" for k in range(300)]).set_index("id").to_parquet(place / "new.parquet")
-    assert shell(capsys, "decide", place / "new.parquet", "--rule", place / "rule.json", "--out", place / "out.csv")[0] == 0
+    rows(300, 3).assign(id=[f"case {k}" for k in range(300)]).set_index("id").to_parquet(
+        place / "new.parquet")
+    assert shell(capsys, "decide", place / "new.parquet", "--rule", place / "rule.json", "--out",
+                 place / "out.csv")[0] == 0
     assert pd.read_csv(place / "out.csv")["id"][299] == "case 299"
     given = (place / "new.parquet", "--positive", "ill", "--fp", 1, "--fn", 5, "--id", "id")
     assert shell(capsys, "evaluate", *given)[0] == 0

@@ -37,7 +37,8 @@ def scored(draw, max_size=14, weighted=False):
     return y, scores
 
 
-binary_costs = hnp.arrays(float, (2, 2), elements=numbers).filter(lambda c: c[0, 1] > c[0, 0] and c[1, 0] > c[1, 1])
+binary_costs = hnp.arrays(float, (2, 2), elements=numbers).filter(lambda c: (c[0, 1] > c[0, 0]
+        and c[1, 0] > c[1, 1]))
 
 
 # --- Bayes decisions
@@ -46,14 +47,16 @@ binary_costs = hnp.arrays(float, (2, 2), elements=numbers).filter(lambda c: c[0,
 def test_bayes_decisions_minimise_the_expected_posterior_cost(case):
     p, c = case
     decided = d.bayes_decisions(p, c)
-    by_hand = np.array([[sum(p[n, i] * c[i, j] for i in range(len(c))) for j in range(c.shape[1])] for n in range(len(p))])
+    by_hand = np.array([[sum(p[n, i] * c[i, j] for i in range(len(c))) for j in range(c.shape[1])]
+                        for n in range(len(p))])
     np.testing.assert_allclose(by_hand[np.arange(len(p)), decided], by_hand.min(1), rtol=1e-12, atol=1e-12)
 
 
 @given(posteriors_and_costs(), st.data())
 def test_prior_shift_in_decisions_equals_shifted_posteriors(case, data):
     p, c = case
-    train, target = (np.array(data.draw(st.lists(st.integers(1, 9), min_size=len(c), max_size=len(c))), float) for _ in range(2))
+    train, target = (np.array(data.draw(st.lists(st.integers(1, 9), min_size=len(c), max_size=len(c))), float)
+                     for _ in range(2))
     train, target = train / train.sum(), target / target.sum()
     shifted = d.shift_priors(p, train, target)
     np.testing.assert_allclose(shifted.sum(1), 1)
@@ -68,8 +71,10 @@ def test_prior_shift_in_decisions_equals_shifted_posteriors(case, data):
 PERCENT = np.arange(1, 100) / 100
 
 
-@pytest.mark.parametrize("given", [lambda p: np.column_stack([1 - p, p]), lambda p: np.column_stack([1 - p, 1 - (1 - p)]),
-                                   lambda p: np.column_stack([1 - p.astype(np.float32), p.astype(np.float32)])], ids=["p", "1 - (1 - p)", "float32"])
+@pytest.mark.parametrize("given", [lambda p: np.column_stack([1 - p, p]), lambda p: np.column_stack([1 - p,
+        1 - (1 - p)]),
+                                   lambda p: np.column_stack([1 - p.astype(np.float32),
+        p.astype(np.float32)])], ids=["p", "1 - (1 - p)", "float32"])
 def test_every_whole_percent_is_decided_at_and_above_its_threshold(given):
     for k in range(1, 100):
         for costs in ([[0, k], [100 - k, 0]], d.implied_costs(k / 100), [[-7, k - 7], [100 - k + 3, 3]]):
@@ -96,7 +101,8 @@ def test_ratios_to_a_thousandth_are_ties_and_what_is_below_is_not():
 @given(posteriors_and_costs(), st.integers(0, 3))
 def test_ties_of_many_decisions_are_those_of_exact_arithmetic(case, form):
     p, c = case
-    exact = [[sum(Fraction(x).limit_denominator(200) * int(v) for x, v in zip(row, column)) for column in c.T] for row in p]
+    exact = [[sum(Fraction(x).limit_denominator(200) * int(v) for x, v in zip(row, column)) for column in c.T]
+             for row in p]
     want = [max(j for j, cost in enumerate(costs) if cost == min(costs)) for costs in exact]
     if form == 1:
         p = p.astype(np.float32)
@@ -108,13 +114,16 @@ def test_ties_of_many_decisions_are_those_of_exact_arithmetic(case, form):
 
 def test_a_group_that_may_go_either_way_is_positive_for_bayes_and_negative_for_the_best_threshold():
     equal = CostMatrix.zero_one(2)
-    assert d.bayes_decisions([[.5, .5]], equal).tolist() == [1] and d.best_threshold([0, 1], [.5, .5], equal).counts.tp == 0
+    assert d.bayes_decisions([[.5, .5]], equal).tolist() == [1] and d.best_threshold([0, 1], [.5, .5],
+            equal).counts.tp == 0
 
 
 def test_a_tie_is_no_excuse_for_a_worse_decision():
-    "What is as small as the rounding of the large costs beside it is still told apart, and so are tiny posteriors."
+    """What is as small as the rounding of the large costs beside it is still told apart, and so are tiny
+    posteriors."""
     assert d.bayes_decisions([[1, 1e-18], [1, 0], [1, 2e-17]], [[0, 1], [1e17, 0]]).tolist() == [0, 0, 1]
-    assert d.bayes_decisions([[.49, .51, 0], [.51, .49, 0]], [[0, 1, 1e15], [1, 0, 1e15], [0, 0, 0]]).tolist() == [1, 0]
+    assert d.bayes_decisions([[.49, .51, 0], [.51, .49, 0]],
+                             [[0, 1, 1e15], [1, 0, 1e15], [0, 0, 0]]).tolist() == [1, 0]
     assert d.bayes_decisions([[.3, .2, .5]], [[0, 1, 9], [1, 0, 9], [1e12, 1e12, 0]]).tolist() == [2]
     assert d.bayes_decisions([[.3, .2, .5]], [[0, 1, 1e13], [1, 0, 1e13], [1e12, 1e12, 0]]).tolist() == [0]
 
@@ -129,7 +138,8 @@ def test_blocks_and_logs_change_nothing(monkeypatch):
     monkeypatch.setattr(core, "BLOCK_BYTES", 7 * 400)
     np.testing.assert_array_equal(d.bayes_decisions(p, c), whole)
     in_blocks = d.AffineCalibrator().fit(np.log(p), rng.integers(5, size=1000))
-    np.testing.assert_allclose([in_blocks.alpha_, *in_blocks.beta_], [calibrated.alpha_, *calibrated.beta_], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose([in_blocks.alpha_, *in_blocks.beta_], [calibrated.alpha_, *calibrated.beta_],
+                               rtol=1e-8, atol=1e-9)
 
 
 def test_no_samples_no_decisions():
@@ -153,9 +163,11 @@ def test_bayes_threshold_separates_the_bayes_decisions(costs, p):
 
 
 def test_bayes_threshold_of_dominated_decisions_and_many_matrices():
-    many = np.array([[[0, 1], [4, 0]], [[1, 0], [5, 0]], [[0, 5], [0, 1]], [[0, 0], [1, 0]], [[0, 1], [0, 0]]], float)
+    many = np.array([[[0, 1], [4, 0]], [[1, 0], [5, 0]], [[0, 5], [0, 1]], [[0, 0], [1, 0]],
+                     [[0, 1], [0, 0]]], float)
     np.testing.assert_array_equal(d.bayes_threshold(many), [.2, -np.inf, np.inf, 0, 1])
-    np.testing.assert_array_equal(d.bayes_threshold(many, log_odds=True), [np.log(1) - np.log(4), -np.inf, np.inf, -np.inf, np.inf])
+    np.testing.assert_array_equal(d.bayes_threshold(many, log_odds=True), [np.log(1) - np.log(4), -np.inf,
+            np.inf, -np.inf, np.inf])
 
 
 @given(st.floats(1e-6, 1 - 1e-6))
@@ -171,7 +183,8 @@ def test_many_cost_matrices_equal_one_by_one(case, costs, priors):
     assert many.threshold.shape == many.cost.shape == many.counts.tp.shape == (2, 3)
     for index in np.ndindex(2, 3):
         one = d.best_threshold(*case, costs[index], priors=priors)
-        assert (many.threshold[index], many.low[index], many.high[index]) == (one.threshold, one.low, one.high)
+        assert (many.threshold[index], many.low[index], many.high[index]) == (one.threshold, one.low,
+                one.high)
         assert many.cost[index] == pytest.approx(one.cost, rel=1e-12)
 
 
@@ -192,7 +205,8 @@ def test_hull_is_concave_above_all_points_and_isotonic(case):
     assert (up[:-1] * right[1:] > up[1:] * right[:-1]).all()
     for a, b, u, r in zip(tp, fp, up, right): assert (u * (counts.fp - b) - r * (counts.tp - a) >= 0).all()
     pooled = IsotonicRegression().fit_transform(scores, y)
-    group = np.searchsorted(-threshold_counts(y, scores).thresholds[vertices], -scores)  # 1-based segment of each sample
+    # 1-based segment of each sample
+    group = np.searchsorted(-threshold_counts(y, scores).thresholds[vertices], -scores)
     np.testing.assert_allclose((up / (up + right))[group - 1], pooled, atol=1e-12)
 
 
@@ -235,7 +249,8 @@ def test_binary_calibration_is_platt_without_penalty(overconfident):
     for w in (None, weight):
         fitted = d.AffineCalibrator().fit(x, y, sample_weight=w)
         platt = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000).fit(np.diff(x), y, sample_weight=w)
-        np.testing.assert_allclose([fitted.alpha_, np.diff(fitted.beta_)[0]], [platt.coef_[0, 0], platt.intercept_[0]], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose([fitted.alpha_, np.diff(fitted.beta_)[0]],
+                                   [platt.coef_[0, 0], platt.intercept_[0]], rtol=1e-4, atol=1e-5)
         assert fitted.beta_.sum() == pytest.approx(0, abs=1e-12)
 
 
@@ -254,7 +269,8 @@ def test_calibration_equals_an_independent_optimiser(overconfident, priors):
     beta = np.append(0, other.x[1:])
     np.testing.assert_allclose([fitted.alpha_, *fitted.beta_], [other.x[0], *(beta - beta.mean())], atol=1e-5)
     out = fitted.transform(x)
-    np.testing.assert_allclose(weight @ out, share, atol=1e-9)  # first-order condition: calibrated in the large
+    # first-order condition: calibrated in the large
+    np.testing.assert_allclose(weight @ out, share, atol=1e-9)
     np.testing.assert_allclose(np.exp(fitted.transform(x, log=True)), out)
 
 
@@ -264,8 +280,10 @@ def test_calibrating_twice_changes_nothing_and_logits_will_do(overconfident):
     again = d.AffineCalibrator().fit(first.transform(x, log=True), y)
     np.testing.assert_allclose([again.alpha_, *again.beta_], [1, 0, 0, 0, 0], atol=1e-8)
     logits = x + np.arange(len(x))[:, None] % 7
-    np.testing.assert_allclose(d.AffineCalibrator().fit(logits, y).transform(logits), first.transform(x), atol=1e-9)
-    begun = d.AffineCalibrator().fit(x, y, start=d.AffineCalibrator().fit(x[::2], y[::2]))  # the optimum is one
+    np.testing.assert_allclose(d.AffineCalibrator().fit(logits, y).transform(logits), first.transform(x),
+                               atol=1e-9)
+    # the optimum is one
+    begun = d.AffineCalibrator().fit(x, y, start=d.AffineCalibrator().fit(x[::2], y[::2]))
     np.testing.assert_allclose(begun.transform(x), first.transform(x), atol=1e-9)
 
 
@@ -294,7 +312,8 @@ def test_folds_are_stratified_and_repeatable(y, folds, seed):
     assert np.ptp(np.bincount(fold, minlength=folds)) <= 1
     for c in np.unique(y): assert np.ptp(np.bincount(fold[y == c], minlength=folds)) <= 1
     order = np.random.default_rng(seed).permutation(len(y))  # by ids it does not matter where a row stands
-    np.testing.assert_array_equal(d.stratified_folds(y[np.argsort(order)], folds, order=order, rng=seed), fold[np.argsort(order)])
+    np.testing.assert_array_equal(d.stratified_folds(y[np.argsort(order)], folds, order=order, rng=seed),
+                                  fold[np.argsort(order)])
     for refused in (order[1:], order + 1, np.zeros(len(y), int)):
         with pytest.raises(ValueError, match="order: "): d.stratified_folds(y, folds, order=refused)
 
@@ -304,7 +323,8 @@ def test_cross_calibration_never_sees_the_sample(overconfident):
     fold = d.stratified_folds(y, 5, rng=0)
     out = d.cross_calibrate(np.exp(x), y, folds=fold)
     np.testing.assert_allclose(out, d.cross_calibrate(np.exp(x), y, folds=5, rng=0))
-    np.testing.assert_allclose(np.log(out), d.cross_calibrate(x, y, folds=fold, log=True), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.log(out), d.cross_calibrate(x, y, folds=fold, log=True), rtol=1e-9,
+                               atol=1e-12)
     other = y.copy()
     other[fold == 3] = (other[fold == 3] + 1) % 4
     np.testing.assert_allclose(d.cross_calibrate(np.exp(x), other, folds=fold)[fold == 3], out[fold == 3])
@@ -315,11 +335,13 @@ def test_cross_entropy_agrees_with_sklearn_and_log_form(overconfident):
     x, y = overconfident
     w = np.random.default_rng(0).random(len(y))
     assert d.cross_entropy(np.exp(x), y) == pytest.approx(log_loss(y, np.exp(x)))
-    assert d.cross_entropy(x, y, log=True, sample_weight=w) == pytest.approx(log_loss(y, np.exp(x), sample_weight=w))
+    assert d.cross_entropy(x, y, log=True, sample_weight=w) == pytest.approx(log_loss(y, np.exp(x),
+            sample_weight=w))
     assert d.cross_entropy([[1., 0.]], [1]) == np.inf
 
 
-@given(hnp.arrays(float, st.integers(1, 50), elements=st.sampled_from([0, .1, .25, .5, .9, 1])), st.integers(1, 10))
+@given(hnp.arrays(float, st.integers(1, 50), elements=st.sampled_from([0, .1, .25, .5, .9, 1])),
+       st.integers(1, 10))
 def test_reliability_groups_keep_all_samples_and_ties_together(p, bins):
     y = (np.arange(len(p)) % 2).astype(int)
     r = d.reliability(y, p, bins=bins)
@@ -338,18 +360,21 @@ def test_columns_are_named_numbered_or_refused():
     pd = pytest.importorskip("pandas")
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
     frame, right = pd.DataFrame(p, columns=ORDER), d.bayes_decisions(p, triage)
-    assert (d.bayes_decisions(frame[["icu", "home", "ward"]].to_numpy(), triage) != right).mean() > .3  # arrays go by position
+    # arrays go by position
+    assert (d.bayes_decisions(frame[["icu", "home", "ward"]].to_numpy(), triage) != right).mean() > .3
     with pytest.raises(ValueError, match="posteriors: columns .*'street'.* are .*'icu'"):
         d.bayes_decisions(frame.rename(columns={"icu": "street"}), triage)
     with pytest.raises(ValueError, match="posteriors: columns"):
         d.bayes_decisions(frame, CostMatrix(triage.array))  # classes 0, 1, 2
     np.testing.assert_array_equal(d.bayes_decisions(pd.DataFrame(p), triage), right)  # numbered, not named
-    np.testing.assert_array_equal(d.bayes_decisions(frame, triage.array), right)  # costs without labels: by position
+    # costs without labels: by position
+    np.testing.assert_array_equal(d.bayes_decisions(frame, triage.array), right)
 
 
 def test_labels_of_decisions():
     p = np.random.default_rng(0).dirichlet(np.ones(3), size=50)
-    assert d.bayes_decisions(p, triage, labels=True).tolist() == [ORDER[j] for j in d.bayes_decisions(p, triage)]
+    assert d.bayes_decisions(p, triage, labels=True).tolist() == [ORDER[j]
+            for j in d.bayes_decisions(p, triage)]
     mixed = CostMatrix.zero_one(2).with_abstain(.1)
     assert d.bayes_decisions([[.5, .5], [.99, .01]], mixed, labels=True).tolist() == ["abstain", 0]
     assert d.bayes_decisions(p, triage.array, labels=True).tolist() == d.bayes_decisions(p, triage).tolist()
@@ -365,7 +390,8 @@ def test_best_threshold_of_one_matrix_or_single_costs_equals_enumeration(case, s
     y, scores = case
     own = data.draw(hnp.arrays(float, (len(y), 2, 2), elements=numbers) if single else binary_costs)
     costs = np.broadcast_to(own, (len(y), 2, 2))
-    weight = data.draw(st.one_of(st.none(), hnp.arrays(int, len(y), elements=st.integers(0, 3)).filter(lambda w: w[y == 0].sum() and w[y == 1].sum())))
+    weight = data.draw(st.one_of(st.none(), hnp.arrays(int, len(y), elements=st.integers(0,
+            3)).filter(lambda w: w[y == 0].sum() and w[y == 1].sum())))
     w = np.ones(len(y)) if weight is None else weight
     size = np.array([w[y == i].sum() for i in (0, 1)])
     each = w * (np.ones(2) / size.sum() if priors is None else np.array(priors) / size)[y]
@@ -378,7 +404,8 @@ def test_best_threshold_of_one_matrix_or_single_costs_equals_enumeration(case, s
     best = d.best_threshold(y, scores, own, priors=priors, sample_weight=weight)
     assert best.cost == pytest.approx(min(table), rel=1e-12, abs=1e-12)
     assert best.high == at[next(i for i, cost in enumerate(table) if cost <= min(table) + 1e-9)]
-    assert best.low == max([s for s in scores[w > 0] if s < best.high], default=-np.inf) and best.low < best.threshold <= best.high
+    assert best.low == max([s for s in scores[w > 0] if s < best.high],
+                           default=-np.inf) and best.low < best.threshold <= best.high
     for t in (best.threshold, best.high, np.nextafter(best.low, np.inf)):
         assert best.counts == BinaryCounts.from_labels(y, scores >= t, sample_weight=weight)
 
@@ -412,7 +439,8 @@ def test_single_costs_in_blocks(monkeypatch):
 
 # --- thresholds that do what they say
 
-@given(st.data(), st.sampled_from(["float64", "float32", "float16", "int64", "int8", "uint8"]), binary_costs, st.booleans())
+@given(st.data(), st.sampled_from(["float64", "float32", "float16", "int64", "int8", "uint8"]), binary_costs,
+       st.booleans())
 @settings(max_examples=60)
 def test_the_threshold_decides_as_stated_in_the_type_of_the_scores(data, kind, costs, single):
     n = data.draw(st.integers(2, 12))
@@ -420,7 +448,8 @@ def test_the_threshold_decides_as_stated_in_the_type_of_the_scores(data, kind, c
     if kind.startswith("float"):
         start = np.dtype(kind).type(data.draw(st.sampled_from([0, .1, 1, 1000, -1e-5])))
         steps = [start]
-        for _ in range(6): steps.append(np.nextafter(steps[-1], np.dtype(kind).type(np.inf)))  # dense: neighbours
+        # dense: neighbours
+        for _ in range(6): steps.append(np.nextafter(steps[-1], np.dtype(kind).type(np.inf)))
         steps += [np.dtype(kind).type(v) for v in (np.inf, -np.inf)]
         scores = np.array([steps[i] for i in data.draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))])
     else:
@@ -440,7 +469,8 @@ def test_infinite_scores_leave_only_attainable_thresholds():
     assert d.threshold_costs([0, 0, 0, 1], [np.inf] * 3 + [0.], zero_one).thresholds.tolist() == [np.inf, 0]
     best = d.best_threshold([0, 1], [np.inf, np.inf], zero_one)
     assert best.counts.tp == best.counts.fp == 1
-    best = d.best_threshold([0, 1, 1], [np.inf, 1, 2], zero_one, sample_weight=[0, 1, 1])  # weight 0 counts for nothing
+    # weight 0 counts for nothing
+    best = d.best_threshold([0, 1, 1], [np.inf, 1, 2], zero_one, sample_weight=[0, 1, 1])
     assert (best.high, best.cost) == (1, 0)
 
 
@@ -476,33 +506,48 @@ zero_one = CostMatrix.zero_one(2)
 
 
 test_bad_input_is_named = refuses([
-    (lambda: d.bayes_decisions(good, CostMatrix.zero_one(3)), "posteriors: 2 columns, but 3 classes are needed"),
-    (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .5], train_priors=[1, 0]), "train_priors: class 1 has prior 0"),
-    (lambda: d.bayes_decisions(good, CostMatrix.zero_one(2, classes=["a", "b"]), priors=[.5, .5], train_priors=[1, 0]),
+    (lambda: d.bayes_decisions(good, CostMatrix.zero_one(3)),
+     "posteriors: 2 columns, but 3 classes are needed"),
+    (lambda: d.bayes_decisions(good, zero_one, priors=[.5, .5], train_priors=[1, 0]),
+     "train_priors: class 1 has prior 0"),
+    (lambda: d.bayes_decisions(good, CostMatrix.zero_one(2, classes=["a", "b"]), priors=[.5, .5],
+                               train_priors=[1, 0]),
      "train_priors: class b has prior 0"),
-    (lambda: d.shift_priors([[1., 0.]], [.5, .5], [0, 1]), "posteriors: row 0 is certain of a class whose target prior is 0"),
+    (lambda: d.shift_priors([[1., 0.]], [.5, .5], [0, 1]),
+     "posteriors: row 0 is certain of a class whose target prior is 0"),
     (lambda: d.bayes_threshold(CostMatrix.zero_one(3)), "costs: a threshold needs two classes"),
     (lambda: d.bayes_threshold([[1, 0], [0, 1]]), "costs: each class is cheaper"),
-    (lambda: d.best_threshold([0, 1], [.1, .2], [[1, 1], [1, 0]], priors=[1, 0]), "costs: both decisions cost the same"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], [[1, 1], [1, 0]], priors=[1, 0]),
+     "costs: both decisions cost the same"),
     (lambda: d.best_threshold([1, 1], [.1, .2], zero_one, priors=[.5, .5]), "y_true: class 0 has no sample"),
-    (lambda: d.threshold_costs([0, 1], [.1, .2], [[0, 1, 2], [1, 0, 2]]), "costs: a threshold needs two classes"),
+    (lambda: d.threshold_costs([0, 1], [.1, .2], [[0, 1, 2], [1, 0, 2]]),
+     "costs: a threshold needs two classes"),
     (lambda: d.cross_entropy(good, [0, 2]), "y_true: expected integers from 0 to 1"),
     (lambda: d.cross_entropy(good, ["a", "b"]), "y_true: expected integers.*classes="),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 0]), "y_true: class 1 has no sample"),
-    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], start=d.AffineCalibrator()), "start: an AffineCalibrator fitted to 2 classes"),
-    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, 0]), "y_true: class 1 has no sample"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], start=d.AffineCalibrator()),
+     "start: an AffineCalibrator fitted to 2 classes"),
+    (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, 0]),
+     "y_true: class 1 has no sample"),
     (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 0]), "folds: at least 2 different"),
-    (lambda: d.cross_calibrate([[1., 0.], [.5, .5], [.2, .8], [.4, .6]], [0, 1, 1, 0], folds=[0, 0, 1, 1]), "floor them"),
+    (lambda: d.cross_calibrate([[1., 0.], [.5, .5], [.2, .8], [.4, .6]], [0, 1, 1, 0], folds=[0, 0, 1, 1]),
+     "floor them"),
     (lambda: d.reliability(["a", "b"], [.5, .6]), "y_true: expected 0/1"),
-    (lambda: d.bayes_decisions(good, ExampleCosts(fp=1, fn=[1, 2, 3])), "costs: 3 samples, but posteriors has 2 rows"),
-    (lambda: d.bayes_decisions(good, zero_one, priors=[[.5, .5]], train_priors=[.5, .5]), "priors: expected 2 priors"),
+    (lambda: d.bayes_decisions(good, ExampleCosts(fp=1, fn=[1, 2, 3])),
+     "costs: 3 samples, but posteriors has 2 rows"),
+    (lambda: d.bayes_decisions(good, zero_one, priors=[[.5, .5]], train_priors=[.5, .5]),
+     "priors: expected 2 priors"),
     (lambda: d.naive_decision(ExampleCosts(fp=1, fn=[1, 2]), [.5, .5]), r"one \(K, M\) matrix"),
-    (lambda: d.naive_decision(zero_one, [[.5, .5]]), r"and \(K,\) priors are needed, got shapes \(2, 2\), \(1, 2\)"),
-    (lambda: d.best_threshold([0, 1], [.1, .2], ExampleCosts(fp=1, fn=[1, 2, 3])), "costs: of 3 samples, but y_true has 2"),
-    (lambda: d.best_threshold(["a", "c"], [.1, .2], CostMatrix.binary(classes=["a", "b"])), "y_true: label 'c'"),
+    (lambda: d.naive_decision(zero_one, [[.5, .5]]),
+     r"and \(K,\) priors are needed, got shapes \(2, 2\), \(1, 2\)"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], ExampleCosts(fp=1, fn=[1, 2, 3])),
+     "costs: of 3 samples, but y_true has 2"),
+    (lambda: d.best_threshold(["a", "c"], [.1, .2], CostMatrix.binary(classes=["a", "b"])),
+     "y_true: label 'c'"),
     (lambda: d.best_threshold({0: 1}, [.1], zero_one), "y_true: a dict"),
     (lambda: d.cross_entropy(good, ["a", "z"], classes=["a", "b"]), "y_true: label 'z' is not in classes"),
-    (lambda: d.AffineCalibrator(classes=["a", "b"]).fit(np.log(good), ["a", "a"]), "y_true: class b has no sample"),
+    (lambda: d.AffineCalibrator(classes=["a", "b"]).fit(np.log(good), ["a", "a"]),
+     "y_true: class b has no sample"),
     (lambda: d.AffineCalibrator().set_params(alpha=1), "alpha: AffineCalibrator has one parameter"),
     (lambda: d.shift_priors(good, [.5, .5], [[.5, .5], [.1, .9]]), "priors: expected 2 priors"),
 ])
@@ -520,7 +565,8 @@ def test_a_class_that_occurs_neither_here_nor_there_decides_nothing():
     p, costs = np.array([[.3, .3, .4], [.05, .05, .9]]), np.array([[0, 1.], [4, 0], [99, 0]])
     given = {"priors": [.9, .1, 0], "train_priors": [.5, .5, 0]}
     assert (d.bayes_decisions(p, costs, **given) == d.bayes_decisions([[.9, .1]] * 2, costs[:2])).all()
-    assert d.shift_priors(p, given["train_priors"], given["priors"]) == pytest.approx(np.array([[.9, .1, 0]] * 2))
+    assert d.shift_priors(p, given["train_priors"], given["priors"]) == pytest.approx(np.array([[.9, .1, 0]]
+            * 2))
 
 
 @given(st.integers(0, 10**6))
@@ -531,4 +577,5 @@ def test_the_best_of_counted_thresholds_is_that_of_the_rows(seed):
     y, s = np.arange(n) % 3 == 0, rng.integers(0, 9, n)
     costs, half = CostMatrix.binary(fp=1, fn=float(rng.integers(1, 9))), n // 2
     curve = threshold_counts(y[:half], s[:half]) + threshold_counts(y[half:], s[half:])
-    assert d.best_threshold_counted(curve, costs, priors=[.8, .2]) == d.best_threshold(y, s, costs, priors=[.8, .2])
+    assert d.best_threshold_counted(curve, costs, priors=[.8, .2]) == d.best_threshold(y, s, costs,
+            priors=[.8, .2])

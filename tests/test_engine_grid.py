@@ -1,9 +1,14 @@
-"""The default interval against a second evaluator on a seeded grid of 5,000 problems: half of them with the extreme cell unseen
-and the mass just inside, n from 1 to 1e9, costs from 1e-300 to 1e300; single, stacked, paired, stratified, two test sets, ten strata.
+"""The default interval against a second evaluator on a seeded grid of 5,000 problems: half of them with the
+extreme cell unseen
+and the mass just inside, n from 1 to 1e9, costs from 1e-300 to 1e300; single, stacked, paired, stratified,
+two test sets, ten strata.
 
-Every tenth problem runs in the ordinary suite (block 0), all of them with FULL=1. A fault names its problem: `problem(kind, i)` makes it again.
-What the evaluator finds for block 0 is kept in engine_grid.csv (`python tests/test_engine_grid.py` writes it) and held to the evaluator itself: every
-tenth line in the ordinary suite, all with FULL=1. A problem that another version of numpy draws differently is evaluated."""
+Every tenth problem runs in the ordinary suite (block 0), all of them with FULL=1. A fault names its problem:
+`problem(kind, i)` makes it again.
+What the evaluator finds for block 0 is kept in engine_grid.csv (`python tests/test_engine_grid.py` writes it)
+and held to the evaluator itself: every
+tenth line in the ordinary suite, all with FULL=1. A problem that another version of numpy draws differently
+is evaluated."""
 import csv
 import functools
 import zlib
@@ -49,20 +54,23 @@ class Problem:
     @property
     def mark(self):
         "Examples and, as shares of the largest cost, mean costs: enough to know the problem by."
-        return [f(m, c) for m, c, _ in self.strata for f in (lambda m, c: int(m.sum()), lambda m, c: m @ (c / (abs(c).max() or 1)) / m.sum())]
+        return [f(m, c) for m, c, _ in self.strata
+                for f in (lambda m, c: int(m.sum()), lambda m, c: m @ (c / (abs(c).max() or 1)) / m.sum())]
 
 
 def some_costs(rng, size):
     "Whole numbers, anything between, or steep; signs for a third of them; at least two of them differ."
     costs = [
-        lambda: rng.integers(0, 11, size).astype(float), lambda: rng.uniform(0, 1, size), lambda: 10 ** rng.uniform(-3, 3, size),
+        lambda: rng.integers(0, 11, size).astype(float), lambda: rng.uniform(0, 1,
+            size), lambda: 10 ** rng.uniform(-3, 3, size),
     ][rng.integers(3)]()
     costs *= rng.choice([-1, 1], size) if rng.random() < 1 / 3 else 1
     return costs if len(np.unique(costs)) > 1 else np.arange(size).astype(float)
 
 
 def shares(rng, costs, hard, inside=None):
-    """Probabilities of the cells. Hard: nothing beyond the cost `inside`, on one side of it, and nearly all of the mass there;
+    """Probabilities of the cells. Hard: nothing beyond the cost `inside`, on one side of it, and nearly all
+    of the mass there;
     without `inside` that is the cost next to the largest or the smallest."""
     if not hard:
         return rng.dirichlet(np.full(costs.size, .5)).reshape(costs.shape)
@@ -76,7 +84,8 @@ def shares(rng, costs, hard, inside=None):
     return (1 - rest) * p / p.sum() + (rest * q / q.sum() if rest else 0)
 
 
-def size(rng): return int(10 ** (rng.uniform(2, 4) if rng.random() < .4 else rng.uniform(0, 9)))  # more of the ordinary sizes
+# more of the ordinary sizes
+def size(rng): return int(10 ** (rng.uniform(2, 4) if rng.random() < .4 else rng.uniform(0, 9)))
 
 
 def counts(rng, p): return rng.multinomial(size(rng), p.ravel() / p.sum()).reshape(p.shape)
@@ -85,7 +94,8 @@ def counts(rng, p): return rng.multinomial(size(rng), p.ravel() / p.sum()).resha
 def how_many(rng, most=8): return 20 if most == 8 and rng.random() < .03 else int(rng.integers(2, most + 1))
 
 
-def scale(rng): return 10 ** rng.uniform(-300, 300) if rng.random() < .5 else 1.0  # so that other faults show by themselves
+# so that other faults show by themselves
+def scale(rng): return 10 ** rng.uniform(-300, 300) if rng.random() < .5 else 1.0
 
 
 def differences(costs): return costs[:, :, None] - costs[:, None, :]
@@ -128,7 +138,8 @@ def paired_by_class(rng, hard):
     w[-1] = 1 - w[0]
     z = differences(c)
     joint = np.stack([counts(rng, shares(rng, cells, hard, inside=0)) for cells in z])
-    return Problem(difference, (joint, c), {"priors": w}, [(m.ravel(), v.ravel(), p) for m, v, p in zip(joint, z, w)])
+    return Problem(difference, (joint, c), {"priors": w}, [(m.ravel(), v.ravel(), p)
+            for m, v, p in zip(joint, z, w)])
 
 
 def two_sets(rng, hard, K=1):
@@ -145,14 +156,18 @@ def two_sets(rng, hard, K=1):
 
 
 MAKERS = {
-    "single": single, "paired": paired, "classes": classes, "paired by class": paired_by_class, "two test sets": two_sets,
-    "two test sets by class": lambda rng, hard: two_sets(rng, hard, 2), "ten classes": lambda rng, hard: classes(rng, hard, 10, 3),
-    "stacked": lambda rng, hard, cells=None: single(rng, hard, cells), "stacked pairs": lambda rng, hard: paired(rng, hard, 2, 2),
+    "single": single, "paired": paired, "classes": classes, "paired by class": paired_by_class,
+    "two test sets": two_sets,
+    "two test sets by class": lambda rng, hard: two_sets(rng, hard, 2),
+    "ten classes": lambda rng, hard: classes(rng, hard, 10, 3),
+    "stacked": lambda rng, hard, cells=None: single(rng, hard, cells),
+    "stacked pairs": lambda rng, hard: paired(rng, hard, 2, 2),
 }
 
 
 def problem(kind, i):
-    "The i-th problem of a kind; half of those of each block are hard. A stack's problems share the shape and the confidence."
+    """The i-th problem of a kind; half of those of each block are hard. A stack's problems share the shape
+    and the confidence."""
     rng = np.random.default_rng([zlib.crc32(kind.encode()), i])
     stacked = kind.startswith("stacked")
     place = i // TOGETHER if stacked else i  # blocks hold every tenth place
@@ -167,7 +182,8 @@ def numbers(kind, block):
     "The problems of a block."
     if not kind.startswith("stacked"):
         return list(range(block, KINDS[kind], BLOCKS))
-    return [first + k for first in range(block * TOGETHER, KINDS[kind], BLOCKS * TOGETHER) for k in range(TOGETHER)]
+    return [first + k for first in range(block * TOGETHER, KINDS[kind], BLOCKS * TOGETHER)
+            for k in range(TOGETHER)]
 
 
 # ---- what is right
@@ -176,7 +192,8 @@ def numbers(kind, block):
 def kept():
     "Problems of block 0: their marks, and low, high and p-value."
     with open(KEPT, newline="") as file:
-        rows = [(kind, int(i), *([float(number) for number in part.split()] for part in rest)) for kind, i, *rest in csv.reader(file)]
+        rows = [(kind, int(i), *([float(number) for number in part.split()] for part in rest))
+                for kind, i, *rest in csv.reader(file)]
     return {(kind, i): (mark, tuple(ends)) for kind, i, mark, ends in rows}
 
 
@@ -194,7 +211,8 @@ def keep():
         for kind in KINDS:
             for made in (problem(kind, i) for i in numbers(kind, 0)):
                 parts = (made.mark, second.solution(made.strata, made.tail))
-                csv.writer(file, lineterminator="\n").writerow([*made.name, *(" ".join(repr(float(x)) for x in part) for part in parts)])
+                csv.writer(file, lineterminator="\n").writerow([*made.name,
+                        *(" ".join(repr(float(x)) for x in part) for part in parts)])
 
 
 # ---- the check
@@ -277,7 +295,8 @@ def faults_of_stacks(kind, block):
                 yield told(kind, first + k, made, wrong)
 
 
-@pytest.mark.parametrize("block", [pytest.param(b, marks=pytest.mark.slow if b else ()) for b in range(BLOCKS)])
+@pytest.mark.parametrize("block", [pytest.param(b, marks=pytest.mark.slow if b else ())
+                                   for b in range(BLOCKS)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_default_is_what_a_second_evaluator_finds(kind, block):
     wrong = list((faults_of_stacks if kind.startswith("stacked") else faults_of_block)(kind, block))
@@ -291,7 +310,9 @@ def test_what_is_kept_is_what_the_evaluator_finds(part):
         made = problem(*name)
         found = second.solution(made.strata, made.tail)
         share, digits = second.measure(made.strata, *found[:2])
-        if not np.allclose(found[:2], answer(made)[:2], rtol=0, atol=1e-11 * share + digits / 4) or abs(found[2] - answer(made)[2]) > 1e-10 * max(found[2], 1e-13):  # smaller p have fewer digits, other processors others
+        # smaller p have fewer digits, other processors others
+        if not np.allclose(found[:2], answer(made)[:2], rtol=0, atol=1e-11 * share
+                           + digits / 4) or abs(found[2] - answer(made)[2]) > 1e-10 * max(found[2], 1e-13):
             wrong.append(f"problem{name}: {found}, kept {answer(made)}")
     assert len(kept()) == sum(len(numbers(kind, 0)) for kind in KINDS) and not wrong, "\n".join(wrong)
 
@@ -344,10 +365,12 @@ def test_corners(corner, unit):
 def test_where_nothing_is_uncertain():
     n, a = np.array([[[3.0, 4], [5, 0]]]), np.array([[[2.0, 2], [-1, -1]]])
     assert upper_level(n, a, np.ones_like(a), np.array([.025])) == [1]
-    assert list(share_above(*(np.repeat(part, 2, 0) for part in (n, a, np.ones_like(a))), np.array([1, 1.5]))) == [1, 0]
+    assert list(share_above(*(np.repeat(part, 2, 0) for part in (n, a, np.ones_like(a))),
+                            np.array([1, 1.5]))) == [1, 0]
 
 
-@pytest.mark.parametrize("kind, i", [("classes", 60), ("two test sets by class", 40), ("paired by class", 134)])
+@pytest.mark.parametrize("kind, i", [("classes", 60), ("two test sets by class", 40),
+                                     ("paired by class", 134)])
 def test_laws_of_unequal_width(kind, i):
     "Counts of 1e8 and more beside few; a corner that is smoothed by another sample, or by near costs."
     made = problem(kind, i)
@@ -370,7 +393,8 @@ def split(rng, m, c):
     "A cell becomes two of the same cost, the examples divided between them."
     cell = int(rng.integers(m.size))
     part = int(rng.integers(m[0, cell] + 1))
-    return (np.concatenate([m - part * (np.arange(m.size) == cell), [[part]]], 1), np.concatenate([c, c[:, [cell]]], 1), lambda e: e)
+    return (np.concatenate([m - part * (np.arange(m.size) == cell), [[part]]], 1),
+            np.concatenate([c, c[:, [cell]]], 1), lambda e: e)
 
 
 def mirrored(rng, m, c): return m, -c, lambda e: -e[::-1]
@@ -388,7 +412,8 @@ def wider(rng, m, c):
 
 
 @pytest.mark.parametrize("change", [permuted, split, mirrored, scaled, moved, wider])
-@pytest.mark.parametrize("examples", [range(10), pytest.param(range(10, 60), marks=pytest.mark.slow)], ids=["10", "50"])
+@pytest.mark.parametrize("examples", [range(10), pytest.param(range(10, 60), marks=pytest.mark.slow)],
+                         ids=["10", "50"])
 def test_what_must_not_matter(change, examples):
     wrong = []
     for i in examples:
@@ -407,7 +432,8 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("error", [-4e-16, 0, 4e-16])
 def test_a_seen_unit_at_the_worst_does_not_stand_for_a_heavier_one(error):
-    "Of units that are worth the same, one more of the heaviest may come: a rounding error of its numerator does not decide (.416 for .580)."
+    """Of units that are worth the same, one more of the heaviest may come: a rounding error of its numerator
+    does not decide (.416 for .580)."""
     n, a, b = ([[row] * 2] for row in ([12., 1, 0], [0, 1, 8 * (1 + error)], [5., 1, 8]))
     found = upper_level(*map(np.array, (n, a, b)), np.array([.025]))[0]
     rng, alone = np.random.default_rng(0), []

@@ -1,4 +1,5 @@
-"""The errata: what they quote stands in the papers, letter by letter, and every contradicted row of the board is told once."""
+"""The errata: what they quote stands in the papers, letter by letter, and every contradicted row of the board
+is told once."""
 import ast
 import json
 import re
@@ -10,7 +11,8 @@ from conftest import paper_text
 from cost_eval.reproduce import stored_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = {"expected_cost": "expected_cost", "bootstrap": "bootstrap", "cost_score": "cscore", "weighted_accuracy": "weighted", "outperformance": "outperf"}
+FILES = {"expected_cost": "expected_cost", "bootstrap": "bootstrap", "cost_score": "cscore",
+         "weighted_accuracy": "weighted", "outperformance": "outperf"}
 
 
 def entries():
@@ -29,7 +31,8 @@ ENTRIES = list(entries())
 
 
 def plain(text):
-    """Letters and digits only: line ends, markup and typographic signs differ between a page and its text file."""
+    """Letters and digits only: line ends, markup and typographic signs differ between a page and its text
+    file."""
     return re.sub(r"[^0-9a-z]", "", text.lower())
 
 
@@ -42,7 +45,8 @@ def test_each_refutation_of_the_board_is_told_once_under_its_name():
     rows = stored_rows().query("outcome == 'contradicted' and finding != 'code-moments'")
     refuted = set(zip(rows["item"].str.partition("/")[0], rows["finding"]))
     named = [(paper, name) for paper, _, name, _ in ENTRIES]
-    assert len(set(named)) == len(named) and refuted <= set(named) and set(named) - refuted == {("expected_cost", "samples")}
+    assert len(set(named)) == len(named) and refuted <= set(named) and set(named) - refuted == {
+        ("expected_cost", "samples")}
 
 
 @pytest.mark.parametrize("paper, title, name, quote", [e for e in ENTRIES if e[3]], ids=lambda v: v[:40])

@@ -62,8 +62,10 @@ def tumours():
 def test_check_estimator_whole(model):
     results = check_estimator(model, on_fail=None, on_skip=None)
     assert len(results) > 50
-    assert [(r["check_name"], r["exception"]) for r in results if r["status"] not in ("passed", "skipped")] == []
-    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}  # a variable of the shell
+    assert [(r["check_name"], r["exception"]) for r in results
+            if r["status"] not in ("passed", "skipped")] == []
+    # a variable of the shell
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
 
 
 # ---- the classifier
@@ -96,7 +98,8 @@ def test_other_priors(iris):
     shifted = p * [.1, .7, .2] / np.bincount(np.searchsorted(KINDS, y)) * len(y)
     cost = shifted / shifted.sum(1, keepdims=True) @ costs_3.array[rows]
     np.testing.assert_allclose(model.decision_costs(X), cost, rtol=1e-9)
-    assert model.predict(X).tolist() == plain.predict(X).tolist() == [costs_3.decisions[j] for j in cost.argmin(1)]
+    assert model.predict(X).tolist() == plain.predict(X).tolist() == [costs_3.decisions[j]
+            for j in cost.argmin(1)]
     counts = confusion_counts(y, model.predict(X), classes=costs_3)
     assert model.score(X, y) == pytest.approx(-expected_cost(counts, costs_3, priors=priors))
 
@@ -105,7 +108,8 @@ def test_costs_of_single_samples(tumours):
     X, y = tumours
     fn = np.random.default_rng(0).gamma(1, 30, len(y))
     own = ExampleCosts(fp=1, fn=fn)
-    model = CostSensitiveClassifier(LogisticRegression(max_iter=5000), CostMatrix.binary(fp=1, fn=30)).fit(X, y)
+    model = CostSensitiveClassifier(LogisticRegression(max_iter=5000), CostMatrix.binary(fp=1, fn=30)).fit(X,
+            y)
     p = model.predict_proba(X)[:, 1]
     np.testing.assert_array_equal(model.predict(X, own), (p * fn > 1 - p).astype(int))
     np.testing.assert_array_equal(model.predict(X, own.array), model.predict(X, own))
@@ -126,7 +130,8 @@ def test_no_costs_are_zero_one_costs_and_plain_arrays_go_by_sorted_labels(iris):
         CostSensitiveClassifier(GaussianNB(), CostMatrix(table, classes=KINDS)).fit(X, y).predict(X))
 
 
-@pytest.mark.parametrize("inner", [RandomForestClassifier(n_estimators=20, random_state=0), GaussianNB(), RidgeClassifier(), SVC()],
+@pytest.mark.parametrize("inner", [RandomForestClassifier(n_estimators=20, random_state=0), GaussianNB(),
+                                   RidgeClassifier(), SVC()],
                          ids=["exact zeros", "overconfident", "ridge", "SVC"])
 def test_calibration_copes_with(inner, iris):
     X, y = load_iris().data, iris[1]
@@ -141,8 +146,10 @@ def test_weights_reach_classifier_calibration_and_priors(tumours):
     weight = np.where(y == 1, 3, 1)
     model = CostSensitiveClassifier(GaussianNB(), None, priors=[.9, .1], cv=3).fit(X, y, sample_weight=weight)
     assert model.train_priors_[1] == pytest.approx(3 * y.sum() / weight.sum())
-    assert model.predict_proba(X)[:, 1] @ weight / weight.sum() == pytest.approx(model.train_priors_[1], abs=.02)
-    assert abs(CostSensitiveClassifier(GaussianNB(), None, cv=3).fit(X, y).predict_proba(X)[:, 1].mean() - y.mean()) < .02
+    assert model.predict_proba(X)[:, 1] @ weight / weight.sum() == pytest.approx(model.train_priors_[1],
+            abs=.02)
+    assert abs(CostSensitiveClassifier(GaussianNB(), None, cv=3).fit(X, y).predict_proba(X)[:, 1].mean()
+               - y.mean()) < .02
 
 
 def test_a_class_that_the_training_data_lack(iris):
@@ -161,7 +168,8 @@ def test_pipelines_clones_pickles_frames_and_html(iris):
     X, y = pd.DataFrame(iris[0], columns=["length", "width"]), iris[1]
     inner = make_pipeline(StandardScaler(), LogisticRegression()).set_output(transform="pandas")
     model = CostSensitiveClassifier(inner, costs_3, cv=3)
-    outer = make_pipeline(StandardScaler(), CostSensitiveClassifier(LogisticRegression(), costs_3, cv=3)).set_output(transform="pandas")
+    outer = make_pipeline(StandardScaler(), CostSensitiveClassifier(LogisticRegression(), costs_3,
+            cv=3)).set_output(transform="pandas")
     model.fit(X, y)
     outer.fit(X, y)
     np.testing.assert_array_equal(model.predict(X), outer.predict(X))
@@ -179,12 +187,14 @@ def test_frozen_and_other_calibrations(tumours):
     X, y = tumours
     frozen = pytest.importorskip("sklearn.frozen")
     fitted = GaussianNB().fit(X[::2], y[::2])
-    model = CostSensitiveClassifier(frozen.FrozenEstimator(fitted), CostMatrix.from_ratio(5)).fit(X[1::2], y[1::2])
+    model = CostSensitiveClassifier(frozen.FrozenEstimator(fitted), CostMatrix.from_ratio(5)).fit(X[1::2],
+            y[1::2])
     by_hand = AffineCalibrator().fit(np.log(np.maximum(fitted.predict_proba(X[1::2]), 1e-300)), y[1::2])
     assert model.calibrator_.alpha_ == pytest.approx(by_hand.alpha_, rel=1e-6)
     isotonic = CalibratedClassifierCV(GaussianNB(), method="isotonic")
     model = CostSensitiveClassifier(isotonic, CostMatrix.from_ratio(5), calibration=None).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), (clone(isotonic).fit(X, y).predict_proba(X)[:, 1] > 1 / 6).astype(int))
+    np.testing.assert_array_equal(model.predict(X), (clone(isotonic).fit(X, y).predict_proba(X)[:, 1]
+                                                     > 1 / 6).astype(int))
 
 
 # ---- the scorer
@@ -196,7 +206,8 @@ def folds(y):
 @pytest.mark.parametrize("priors", [None, [.2, .3, .5]])
 def test_bayes_scorer_by_hand(iris, priors):
     X, y = iris
-    got = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=priors, train_priors=priors and "sample"), cv=folds(y))
+    got = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=priors, train_priors=priors
+            and "sample"), cv=folds(y))
     for (train, test), score in zip(folds(y), got):
         fitted = GaussianNB().fit(X[train], y[train])
         p = fitted.predict_proba(X[test])[:, [list(fitted.classes_).index(c) for c in costs_3.classes]]
@@ -213,14 +224,17 @@ def test_predict_scorer_by_hand(tumours, priors):
     scorer = cost_scorer(costs, priors=priors, decisions="predict")
     fitted = GaussianNB().fit(X, y)
     counts = confusion_counts(y, fitted.predict(X), classes=costs, sample_weight=weight)
-    assert scorer(fitted, X, y, sample_weight=weight) == pytest.approx(-expected_cost(counts, costs, priors=priors))
-    assert cost_scorer(costs.array, priors=[.95, .05] if priors else None, decisions="predict")(fitted, X, y, sample_weight=weight) == scorer(fitted, X, y, sample_weight=weight)
+    assert scorer(fitted, X, y, sample_weight=weight) == pytest.approx(-expected_cost(counts, costs,
+            priors=priors))
+    assert cost_scorer(costs.array, priors=[.95, .05] if priors else None, decisions="predict")(fitted, X, y,
+            sample_weight=weight) == scorer(fitted, X, y, sample_weight=weight)
     model = CostSensitiveClassifier(GaussianNB(), costs, priors=priors).fit(X, y)
     assert scorer(model, X, y) == pytest.approx(model.score(X, y))
 
 
 def test_posteriors_are_moved_from_the_shares_of_training(tumours):
-    "Trained on halves, scored at one in twenty: the shares of what is scored are not those the posteriors were trained for."
+    """Trained on halves, scored at one in twenty: the shares of what is scored are not those the posteriors
+    were trained for."""
     rng = np.random.default_rng(0)
     y_train, y = np.repeat([0, 1], 500), np.repeat([0, 1], [1900, 100])
     X_train, X = (rng.normal(1.5 * labels)[:, None] for labels in (y_train, y))
@@ -232,17 +246,22 @@ def test_posteriors_are_moved_from_the_shares_of_training(tumours):
         return -expected_cost(confusion_counts(y, decided), costs, priors=priors)
 
     halves = right(bayes, [.5, .5])
-    assert cost_scorer(costs, priors=priors)(bayes, X, y) == pytest.approx(halves) and halves > right(bayes, [.95, .05]) + .1
-    for model in (make_pipeline(GaussianNB()).fit(X_train, y_train), GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}).fit(X_train, y_train)):
+    assert cost_scorer(costs, priors=priors)(bayes, X, y) == pytest.approx(halves) and halves > right(bayes,
+            [.95, .05]) + .1
+    for model in (make_pipeline(GaussianNB()).fit(X_train, y_train),
+                  GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}).fit(X_train, y_train)):
         assert cost_scorer(costs, priors=priors)(model, X, y) == pytest.approx(halves)
-    with pytest.raises(ValueError, match="train_priors: LogisticRegression does not say .*train_priors=shares.*'sample'"):
+    with pytest.raises(ValueError,
+                       match="train_priors: LogisticRegression does not say .*train_priors=shares.*'sample'"):
         cost_scorer(costs, priors=priors)(unknown, X, y)
     for train in (.5, [.5, .5], {0: .5, 1: .5}):
-        assert cost_scorer(costs, priors=priors, train_priors=train)(unknown, X, y) == pytest.approx(right(unknown, [.5, .5]))
+        assert cost_scorer(costs, priors=priors, train_priors=train)(unknown, X,
+                y) == pytest.approx(right(unknown, [.5, .5]))
     weight = np.where(y == 1, 19, 1)  # makes halves of them
     scorer = cost_scorer(costs, priors=priors, train_priors="sample")
     assert scorer(unknown, X, y) == pytest.approx(right(unknown, [.95, .05]))
-    assert scorer(unknown, X, y, sample_weight=weight) == pytest.approx(right(unknown, [.5, .5])) == pytest.approx(scorer(unknown, np.repeat(X, weight, axis=0), np.repeat(y, weight)))
+    assert scorer(unknown, X, y, sample_weight=weight) == pytest.approx(right(unknown,
+            [.5, .5])) == pytest.approx(scorer(unknown, np.repeat(X, weight, axis=0), np.repeat(y, weight)))
     model = CostSensitiveClassifier(LogisticRegression(), costs, priors=priors).fit(X_train, y_train)
     assert cost_scorer(costs, priors=priors)(model, X, y) == pytest.approx(model.score(X, y))
 
@@ -250,14 +269,17 @@ def test_posteriors_are_moved_from_the_shares_of_training(tumours):
 def test_searches_and_tuned_thresholds(tumours):
     X, y = tumours
     costs = CostMatrix.binary(fp=1, fn=20)
-    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3, 1]}, scoring=cost_scorer(costs), cv=3).fit(X, y)
-    each = [cross_val_score(GaussianNB(var_smoothing=v), X, y, scoring=cost_scorer(costs), cv=3).mean() for v in (1e-9, 1e-3, 1)]
+    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-3, 1]}, scoring=cost_scorer(costs),
+                          cv=3).fit(X, y)
+    each = [cross_val_score(GaussianNB(var_smoothing=v), X, y, scoring=cost_scorer(costs), cv=3).mean()
+            for v in (1e-9, 1e-3, 1)]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], each)
     assert search.best_index_ == int(np.argmax(each))
     both = {"bayes": cost_scorer(costs), "predicted": cost_scorer(costs, decisions="predict")}
     out = cross_validate(GaussianNB(), X, y, scoring=both, cv=3)
     assert (out["test_bayes"] > out["test_predicted"]).all()
-    tuned = TunedThresholdClassifierCV(GaussianNB(), scoring=cost_scorer(costs, decisions="predict"), cv=3).fit(X, y)
+    tuned = TunedThresholdClassifierCV(GaussianNB(), scoring=cost_scorer(costs, decisions="predict"),
+                                       cv=3).fit(X, y)
     assert tuned.best_threshold_ < .3
     with pytest.raises(AttributeError, match="use cost_scorer"):
         TunedThresholdClassifierCV(GaussianNB(), scoring=cost_scorer(costs), cv=3).fit(X, y)
@@ -265,10 +287,12 @@ def test_searches_and_tuned_thresholds(tumours):
 
 def test_scorer_with_a_fold_that_lacks_a_class(iris):
     X, y = iris  # sorted by kind: KFold(3) trains without the kind it tests
-    scores = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3), cv=KFold(3), error_score="raise")
+    scores = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3), cv=KFold(3),
+                             error_score="raise")
     assert np.isfinite(scores).all() and (scores < -.4).all()
     with pytest.raises(ValueError, match="y: class .* has no sample"):
-        cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5], train_priors="sample"), cv=KFold(3), error_score="raise")
+        cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5],
+                train_priors="sample"), cv=KFold(3), error_score="raise")
     known, scorer = GaussianNB().fit(X, y), cost_scorer(costs_3, priors=[0, .5, .5], decisions="predict")
     with pytest.raises(ValueError, match="y_true: class 'versicolor' has no sample"):
         scorer(known, X[y == "setosa"], y[y == "setosa"])
@@ -283,25 +307,34 @@ def test_single_costs_and_weights_by_metadata_routing(tumours):
     with config_context(enable_metadata_routing=True):
         scorer = cost_scorer(average).set_score_request(costs=True, sample_weight=True)
         inner = GaussianNB().set_fit_request(sample_weight=True)
-        got = cross_validate(inner, X, y, scoring=scorer, cv=folds(y), params={"costs": own, "sample_weight": weight})
+        got = cross_validate(inner, X, y, scoring=scorer, cv=folds(y),
+                             params={"costs": own, "sample_weight": weight})
         for (train, test), score in zip(folds(y), got["test_score"]):
             p = GaussianNB().fit(X[train], y[train], sample_weight=weight[train]).predict_proba(X[test])[:, 1]
             each = losses(y[test], (p * own.array[test, 1, 0] > 1 - p).astype(int), own[test])
             assert score == pytest.approx(-np.average(each, weights=weight[test]), rel=1e-12)
-        as_array = cross_validate(inner, X, y, scoring=scorer, cv=folds(y), params={"costs": own.array, "sample_weight": weight})
+        as_array = cross_validate(inner, X, y, scoring=scorer, cv=folds(y),
+                                  params={"costs": own.array, "sample_weight": weight})
         np.testing.assert_allclose(as_array["test_score"], got["test_score"])
-        search = GridSearchCV(inner, {"var_smoothing": [1e-9, 1e-2]}, scoring=scorer, cv=folds(y)).fit(X, y, costs=own, sample_weight=weight)
+        search = GridSearchCV(inner, {"var_smoothing": [1e-9, 1e-2]}, scoring=scorer, cv=folds(y)).fit(X, y,
+                costs=own, sample_weight=weight)
         np.testing.assert_allclose(search.cv_results_["split0_test_score"][0], got["test_score"][0])
-        predicted = cost_scorer(average, decisions="predict").set_score_request(costs=True, sample_weight=False)
-        assert len(cross_validate(GaussianNB().set_fit_request(sample_weight=False), X, y, scoring=predicted, cv=3, params={"costs": own})["test_score"]) == 3
-        model = CostSensitiveClassifier(LogisticRegression(max_iter=5000).set_fit_request(sample_weight=True), average, cv=3)
-        pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model.set_fit_request(sample_weight=True).set_predict_request(costs=True))
+        predicted = cost_scorer(average, decisions="predict").set_score_request(costs=True,
+                sample_weight=False)
+        assert len(cross_validate(GaussianNB().set_fit_request(sample_weight=False), X, y, scoring=predicted,
+                                  cv=3, params={"costs": own})["test_score"]) == 3
+        model = CostSensitiveClassifier(LogisticRegression(max_iter=5000).set_fit_request(sample_weight=True),
+                                        average, cv=3)
+        pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False),
+                             model.set_fit_request(sample_weight=True).set_predict_request(costs=True))
         pipe.fit(X, y, sample_weight=weight)
         scaled = pipe[0].transform(X)
         np.testing.assert_array_equal(pipe.predict(X, costs=own), pipe[-1].predict(scaled, own))
-        direct = CostSensitiveClassifier(LogisticRegression(max_iter=5000).set_fit_request(sample_weight=True), average, cv=3)
+        direct = CostSensitiveClassifier(LogisticRegression(max_iter=5000).set_fit_request(
+            sample_weight=True), average, cv=3)
         direct.set_fit_request(sample_weight=True).fit(scaled, y, sample_weight=weight)
-    without = CostSensitiveClassifier(LogisticRegression(max_iter=5000), average, cv=3).fit(scaled, y, sample_weight=weight)
+    without = CostSensitiveClassifier(LogisticRegression(max_iter=5000), average, cv=3).fit(scaled, y,
+            sample_weight=weight)
     np.testing.assert_allclose(direct.predict_proba(scaled), without.predict_proba(scaled))
     np.testing.assert_allclose(pipe[-1].predict_proba(scaled), without.predict_proba(scaled))
 
@@ -312,7 +345,8 @@ def test_scorers_clone_and_pickle(tumours):
     for how in ("bayes", "predict"):
         scorer = cost_scorer(CostMatrix.from_ratio(3), priors=[.9, .1], decisions=how)
         assert pickle.loads(pickle.dumps(scorer))(fitted, X, y) == scorer(fitted, X, y) < 0
-        assert clone(GridSearchCV(GaussianNB(), {}, scoring=scorer)).scoring(fitted, X, y) == scorer(fitted, X, y)
+        assert clone(GridSearchCV(GaussianNB(), {}, scoring=scorer)).scoring(fitted, X, y) == scorer(fitted,
+                X, y)
         assert "cost" in repr(scorer).lower()
 
 
@@ -323,27 +357,44 @@ fitted_5 = CostSensitiveClassifier(GaussianNB(), CostMatrix.from_ratio(2)).fit(X
 
 
 test_bad_input_is_named = refuses([
-    (lambda: CostSensitiveClassifier(GaussianNB(), [[0, 1, .2], [1, 0, .2]]).fit(X_5, y_5), r"costs: shape \(2, 3\) for 2 classes; name"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), np.ones((3, 3)) - np.eye(3)).fit(X_5, y_5), r"costs: shape \(3, 3\) for 2 classes"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), ExampleCosts(fp=1, fn=y_5 + 1)).fit(X_5, y_5), r"costs: .*predict\(X, costs"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), CostMatrix.binary(classes=["a", "b"])).fit(X_5, y_5), "y: label 0 is not in the costs' classes"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), None, calibration="platt").fit(X_5, y_5), "calibration: 'platt' is unknown"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, np.zeros(60)), "y: samples of one class only, 0.0"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, [1] + [0] * 59), "y: calibration needs two samples of each class"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), None, cv=1).fit(X_5, y_5), "y: calibration needs two samples of each class and cv >= 2"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, y_5[:50]), "inconsistent numbers of samples"),
-    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, y_5, sample_weight=-np.ones(60)), "sample_weight: -1 at position 0"),
-    (lambda: CostSensitiveClassifier(StandardScaler(), None).fit(X_5, y_5), "estimator: .* has neither predict_proba"),
-    (lambda: CostSensitiveClassifier(SVC(decision_function_shape="ovo"), None).fit(np.tile(X_5, (2, 1)), np.arange(120) % 4), "decision_function has 6 columns for 4 classes"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), [[0, 1, .2], [1, 0, .2]]).fit(X_5, y_5),
+     r"costs: shape \(2, 3\) for 2 classes; name"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), np.ones((3, 3)) - np.eye(3)).fit(X_5, y_5),
+     r"costs: shape \(3, 3\) for 2 classes"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), ExampleCosts(fp=1, fn=y_5 + 1)).fit(X_5, y_5),
+     r"costs: .*predict\(X, costs"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), CostMatrix.binary(classes=["a", "b"])).fit(X_5, y_5),
+     "y: label 0 is not in the costs' classes"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None, calibration="platt").fit(X_5, y_5),
+     "calibration: 'platt' is unknown"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, np.zeros(60)),
+     "y: samples of one class only, 0.0"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, [1] + [0] * 59),
+     "y: calibration needs two samples of each class"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None, cv=1).fit(X_5, y_5),
+     "y: calibration needs two samples of each class and cv >= 2"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, y_5[:50]),
+     "inconsistent numbers of samples"),
+    (lambda: CostSensitiveClassifier(GaussianNB(), None).fit(X_5, y_5, sample_weight=-np.ones(60)),
+     "sample_weight: -1 at position 0"),
+    (lambda: CostSensitiveClassifier(StandardScaler(), None).fit(X_5, y_5),
+     "estimator: .* has neither predict_proba"),
+    (lambda: CostSensitiveClassifier(SVC(decision_function_shape="ovo"), None).fit(np.tile(X_5, (2, 1)),
+        np.arange(120) % 4), "decision_function has 6 columns for 4 classes"),
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but X has 60"),
-    (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=np.ones(60), decisions=["no", "yes"])), "costs: decisions"),
+    (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=np.ones(60), decisions=["no", "yes"])),
+     "costs: decisions"),
     (lambda: fitted_5.predict(X_5, np.arange(120.).reshape(60, 2)), "costs: shape .* say ExampleCosts"),
     (lambda: fitted_5.score(X_5, y_5 + 5), "y_true: label [56] is not"),
-    (lambda: cost_scorer(CostMatrix.from_ratio(2))(LinearSVC().fit(X_5, y_5), X_5, y_5), "estimator: LinearSVC has no predict_proba; wrap it"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2))(LinearSVC().fit(X_5, y_5), X_5, y_5),
+     "estimator: LinearSVC has no predict_proba; wrap it"),
     (lambda: cost_scorer(CostMatrix.binary(classes=["a", "b"]))(fitted_5, X_5, y_5), "label 0 is not in"),
-    (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, sample_weight=np.zeros(60)), "y_true: no samples"),
-    (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, costs=ExampleCosts(fp=1, fn=[1, 2])), "costs: .*2"),
-    (lambda: cost_scorer(CostMatrix.from_ratio(2), decisions="predict", priors=[.5, .5])(fitted_5, X_5[y_5 == 1], y_5[y_5 == 1]), "y_true: class 0 has no sample"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, sample_weight=np.zeros(60)),
+     "y_true: no samples"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, costs=ExampleCosts(fp=1, fn=[1, 2])),
+     "costs: .*2"),
+    (lambda: cost_scorer(CostMatrix.from_ratio(2), decisions="predict", priors=[.5, .5])(fitted_5,
+        X_5[y_5 == 1], y_5[y_5 == 1]), "y_true: class 0 has no sample"),
 ])
 
 
@@ -356,10 +407,12 @@ def test_predict_before_fit():
 # ---- samples that belong together, and weights in pipelines
 
 def patients(many=60, images=8):
-    "Each patient has a face that the nearest neighbour remembers, and a class that has nothing to do with it."
+    """Each patient has a face that the nearest neighbour remembers, and a class that has nothing to do with
+    it."""
     rng = np.random.default_rng(3)
     who = rng.permutation(np.repeat(np.arange(many), images))
-    return who, rng.normal(size=(many, 3))[who] + .01 * rng.normal(size=(many * images, 3)), (rng.random(many) < .4)[who].astype(int)
+    return who, rng.normal(size=(many, 3))[who] + .01 * rng.normal(size=(many * images, 3)), (rng.random(many)
+            < .4)[who].astype(int)
 
 
 def test_groups_stay_together_in_the_calibration():
@@ -369,7 +422,8 @@ def test_groups_stay_together_in_the_calibration():
     near = KNeighborsClassifier(3)
     apart, together = (CostSensitiveClassifier(near, None).fit(X, y, groups=g) for g in (None, who))
     spread = [np.ptp(model.predict_proba(X)[:, 1]) for model in (apart, together)]
-    assert spread[0] > .8 and spread[1] < .2  # with images of one patient in several folds the model seems to know
+    # with images of one patient in several folds the model seems to know
+    assert spread[0] > .8 and spread[1] < .2
     named = CostSensitiveClassifier(near, None).fit(X, y, groups=[f"patient {w}" for w in who])
     np.testing.assert_allclose(np.ptp(named.predict_proba(X)[:, 1]), spread[1], atol=.2)
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
@@ -390,7 +444,8 @@ def test_weights_reach_the_last_step_of_a_pipeline(calibration):
     X, weight = rng.normal(size=(200, 2)) + y[:, None], np.where(y, 5., 1.)
     bare = LogisticRegression()
     piped = make_pipeline(FunctionTransformer(), LogisticRegression())
-    one, other = (CostSensitiveClassifier(m, None, calibration=calibration).fit(X, y, sample_weight=weight) for m in (bare, piped))
+    one, other = (CostSensitiveClassifier(m, None, calibration=calibration).fit(X, y, sample_weight=weight)
+                  for m in (bare, piped))
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), rtol=1e-6)
     without = CostSensitiveClassifier(piped, None, calibration=calibration).fit(X, y)
     assert without.predict_proba(X)[:, 1].mean() < other.predict_proba(X)[:, 1].mean() - .1
@@ -401,7 +456,9 @@ def test_weights_are_not_lost_without_a_word():
 
     who, X, y = patients()
     weight = np.where(y, 5., 1.)
-    with pytest.raises(ValueError, match="sample_weight: KNeighborsClassifier takes no weights, so they would be lost"):
-        CostSensitiveClassifier(KNeighborsClassifier(), None, calibration=None).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError,
+                       match="sample_weight: KNeighborsClassifier takes no weights, so they would be lost"):
+        CostSensitiveClassifier(KNeighborsClassifier(), None, calibration=None).fit(X, y,
+                sample_weight=weight)
     with pytest.warns(UserWarning, match="for the calibration only"):
         CostSensitiveClassifier(KNeighborsClassifier(), None).fit(X, y, sample_weight=weight)

@@ -270,7 +270,8 @@ def test_eer_of_perfect_and_reversed_scores():
     y, scores = np.array([0, 0, 1, 1]), np.array([1.0, 2, 3, 4])
     for method in ("interpolate", "hull", "nearest"):
         assert sc.equal_error_rate(y, scores, method=method) == 0
-    assert sc.equal_error_rate(y, -scores) == 1 == sc.equal_error_rate([1, 1, 0, 1], scores, method="nearest")  # the lowest score is a positive
+    # the lowest score is a positive
+    assert sc.equal_error_rate(y, -scores) == 1 == sc.equal_error_rate([1, 1, 0, 1], scores, method="nearest")
     assert sc.equal_error_rate(y, -scores, method="hull") == 0.5  # the hull may use a coin
 
 
@@ -313,7 +314,8 @@ def test_the_loan_figure_shows_the_costs_it_speaks_of():
 def test_of_equal_decisions_the_last_has_the_region():
     assert ec.decision_intervals([[0, 1, 1], [3, 0, 0]]) == [(0, 0.0, 0.25), (2, 0.25, 1.0)]
     assert ec.decision_intervals([[0, 0, 1], [3, 3, 0]]) == [(1, 0.0, 0.25), (2, 0.25, 1.0)]
-    assert [len(region) > 0 for region in ec._bayes_regions(np.array([[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 1]]))] == [False, True, True, True]
+    assert [len(region) > 0 for region in ec._bayes_regions(np.array([[0, 1, 1, 0], [1, 0, 1, 1],
+            [1, 1, 0, 1]]))] == [False, True, True, True]
 
 
 def placed(y, scores):
@@ -358,7 +360,8 @@ def test_a_perfect_ranking_ends_where_pairs_that_share_no_sample_do(n):
 
 
 def test_areas_near_one_are_covered_where_nearly_all_is_in_order():
-    "One positive of a hundred below all negatives: the variance sees one sample, and none in a third of the sets."
+    """One positive of a hundred below all negatives: the variance sees one sample, and none in a third of the
+    sets."""
     rng, y, held = np.random.default_rng(0), np.repeat([0, 1], [300, 30]), []
     for _ in range(600):
         a, b = (y * np.where(rng.random(330) < 0.01, -9, 9) + rng.random(330) for _ in range(2))

@@ -1,4 +1,5 @@
-"""Every public function with an argument `costs` or `priors` takes every form of them, and answers as it does to the CostMatrix; the functions are found, not listed."""
+"""Every public function with an argument `costs` or `priors` takes every form of them, and answers as it does
+to the CostMatrix; the functions are found, not listed."""
 import numpy as np
 import pytest
 
@@ -11,28 +12,43 @@ from cost_eval.costs import ExampleCosts  # noqa: E402
 
 CASES = {"numbers": iv.Case(), "words": iv.Case(names=("well", "ill"))}
 NO_MATRIX = {  # functions whose costs are no matrix, with the reason
-    "uncertain_cost_interval": "many matrices, or what draws them", "uncertain_cost_difference": "many matrices, or what draws them",
+    "uncertain_cost_interval": "many matrices, or what draws them",
+    "uncertain_cost_difference": "many matrices, or what draws them",
     "read_table": "asks for the names of the classes only",
     "scale.sketch_error": "asks for a curve, and hands costs on to bayes_threshold",
-    "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py", "as_priors": "test_costs.py",
+    "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py",
+    "as_priors": "test_costs.py",
 }
-BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of", "probability_best", "evaluate_counted", "naive_cost", "naive_decision", "outperformance_of_cost",
-               "scale.losses", "scale.interval", "scale.difference", "scale.best_threshold", "evaluate", "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
-               "bounds_without_labels", "tipping_point", "cascade", "weighted_by_propensity", "prediction_powered", "labels_to_buy", "cost_scorer", "CostSensitiveClassifier"}  # an array without names cannot tell which word is which class
-FUNCTIONS = {name: set(iv.parameters(f)) & {"costs", "priors", "now_costs"} for name, f in iv.subjects().items() if "[" not in name}
-COSTS = [name for name, found in FUNCTIONS.items() if found & {"costs", "now_costs"} and name not in NO_MATRIX]
-PRIORS = [name for name, found in FUNCTIONS.items() if "priors" in found and name not in ("Report", "as_priors", "scale.sketch_error")]
+BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of", "probability_best",
+               "evaluate_counted", "naive_cost", "naive_decision", "outperformance_of_cost",
+               "scale.losses", "scale.interval", "scale.difference", "scale.best_threshold", "evaluate",
+               "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
+               # an array without names cannot tell which word is which class
+               "bounds_without_labels", "tipping_point", "cascade", "weighted_by_propensity",
+               "prediction_powered", "labels_to_buy", "cost_scorer", "CostSensitiveClassifier"}
+FUNCTIONS = {name: set(iv.parameters(f)) & {"costs", "priors", "now_costs"}
+             for name, f in iv.subjects().items() if "[" not in name}
+COSTS = [name for name, found in FUNCTIONS.items() if found & {"costs", "now_costs"}
+         and name not in NO_MATRIX]
+PRIORS = [name for name, found in FUNCTIONS.items() if "priors" in found
+          and name not in ("Report", "as_priors", "scale.sketch_error")]
 DATA_FIRST = {"soft_expected_cost", "plot_cost_curve"}  # takes labels 0 and 1 only
 
 
 def forms(costs):
     "A labelled matrix as people write it."
-    cells = {c: {d: float(costs.array[i, j]) for j, d in enumerate(costs.decisions)} for i, c in enumerate(costs.classes)}
-    flat = pl.DataFrame({"class": list(costs.classes)} | {str(d): costs.array[:, j] for j, d in enumerate(costs.decisions)})
-    bare, numbered = pd.DataFrame(costs.array, list(costs.classes), list(costs.decisions)), pd.DataFrame(costs.array)
-    found = {"frame": costs.to_frame(), "turned": costs.to_frame().T, "polars": flat, "mapping of mappings": cells, "numbered": numbered, "array": costs.array, "list": costs.array.tolist()}
+    cells = {c: {d: float(costs.array[i, j]) for j, d in enumerate(costs.decisions)}
+             for i, c in enumerate(costs.classes)}
+    flat = pl.DataFrame({"class": list(costs.classes)} | {str(d): costs.array[:, j]
+            for j, d in enumerate(costs.decisions)})
+    bare, numbered = pd.DataFrame(costs.array, list(costs.classes),
+                                  list(costs.decisions)), pd.DataFrame(costs.array)
+    found = {"frame": costs.to_frame(), "turned": costs.to_frame().T, "polars": flat,
+             "mapping of mappings": cells, "numbered": numbered, "array": costs.array,
+             "list": costs.array.tolist()}
     if costs.classes == (0, 1):
-        return found | {"outcomes": {"fp": costs.array[0, 1], "fn": costs.array[1, 0]}, "outcomes, all": dict(zip(("tn", "fp", "fn", "tp"), costs.array.ravel().tolist()))}
+        return found | {"outcomes": {"fp": costs.array[0, 1], "fn": costs.array[1, 0]},
+                        "outcomes, all": dict(zip(("tn", "fp", "fn", "tp"), costs.array.ravel().tolist()))}
     return found | {"bare frame": bare}
 
 
@@ -56,17 +72,22 @@ def test_every_form_of_costs_gives_the_answer_of_the_matrix(name, kind):
         if kind == "words" and form in ("numbered", "array", "list") and name in BY_POSITION:
             continue
         if kind == "words" and name.endswith("best_threshold"):
-            with pytest.raises(ValueError, match=r"do not say which class is the positive one.* CostMatrix.binary\(fp=..., fn=..., classes=\["):
+            with pytest.raises(ValueError,
+                               match=r"do not say which class is the positive one.* "
+                                     r"CostMatrix.binary\(fp=..., fn=..., classes=\["):
                 answer(name, case, **given | {"costs": costs})
             continue
-        more = {"positive": "ill"} if kind == "words" and "positive" in iv.parameters(iv.subjects()[name]) else {}
+        more = {"positive": "ill"} if kind == "words" and "positive" in iv.parameters(
+            iv.subjects()[name]) else {}
         wrong = iv.difference(expected, answer(name, case, **given | {"costs": costs} | more), iv.same, ())
         assert not wrong, f"{form}: {wrong}"
 
 
-@pytest.mark.parametrize("name", [name for name in COSTS if iv.columns(iv.arguments(name, iv.Case(own=True))) > 1])
+@pytest.mark.parametrize("name", [name for name in COSTS if iv.columns(iv.arguments(name, iv.Case(own=True)))
+                                  > 1])
 def test_columns_are_the_costs_of_rows(name):
-    "Where each row may have its own costs, columns of a mapping or a frame are such; where not, both are refused in words."
+    """Where each row may have its own costs, columns of a mapping or a frame are such; where not, both are
+    refused in words."""
     case = iv.Case(own=True)
     if name.startswith("scale."):
         pytest.skip("its columns are lazy, of the length of all blocks: test_scale.py")
@@ -95,7 +116,8 @@ def test_every_form_of_priors_gives_the_answer_of_the_array(name, kind):
     more = {"train_priors": [.5, .5]} if "train_priors" in iv.parameters(iv.subjects()[name]) else {}
     expected = answer(name, case, priors=np.array([.75, .25]), **more)
     series = pd.Series({labels[1]: .25, labels[0]: .75})
-    for priors in (.25, [.75, .25], (.75, .25), {labels[1]: .25, labels[0]: .75}, {str(label): p for label, p in zip(labels, (.75, .25))}, series):
+    for priors in (.25, [.75, .25], (.75, .25), {labels[1]: .25, labels[0]: .75},
+                   {str(label): p for label, p in zip(labels, (.75, .25))}, series):
         if name in ("fit_rule", "Posteriors") or "priors" not in given and name not in PRIORS:
             continue
         wrong = iv.difference(expected, answer(name, case, priors=priors, **more), iv.same, ())

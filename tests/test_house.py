@@ -1,4 +1,5 @@
-"""The house: layout, packaging, arrows between modules, documentation, the state of the notebooks, and the scripts in .ci that keep them."""
+"""The house: layout, packaging, arrows between modules, documentation, the state of the notebooks, and the
+scripts in .ci that keep them."""
 import ast
 import doctest
 import functools
@@ -19,8 +20,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "nbs").glob("[!_]*.ipynb"))
-MODULES = sorted(file for file in (ROOT / "cost_eval").rglob("*.py") if file.name[0] != "_" or file.name == "__main__.py")
-HEAVY = {"matplotlib", "pandas", "sklearn", "ipywidgets", "IPython", "dask", "joblib", "pooch", "requests", "tqdm"}
+MODULES = sorted(file for file in (ROOT / "cost_eval").rglob("*.py") if file.name[0] != "_"
+                 or file.name == "__main__.py")
+HEAVY = {"matplotlib", "pandas", "sklearn", "ipywidgets", "IPython", "dask", "joblib", "pooch", "requests",
+         "tqdm"}
 
 
 def script(name):
@@ -57,7 +60,8 @@ def without_magics(text):
 def directives(cell):
     "Directive -> value."
     lines = [line[2:].partition(":") for line in source(cell).splitlines() if line.startswith("#|")]
-    return {name.split()[0]: " ".join([*name.split()[1:], value.strip()]).strip() for name, _, value in lines if name.split()}
+    return {name.split()[0]: " ".join([*name.split()[1:], value.strip()]).strip() for name, _, value in lines
+            if name.split()}
 
 
 def module_name(file):
@@ -85,7 +89,8 @@ def tracked():
 
 
 def test_nothing_unexpected_at_the_top():
-    expected = {"nbs", "cost_eval", "tests", "settings.ini", "setup.py", "_quarto.yml", "README.md", "Makefile", "LICENSE",
+    expected = {"nbs", "cost_eval", "tests", "settings.ini", "setup.py", "_quarto.yml", "README.md",
+                "Makefile", "LICENSE",
                 "CITATION.cff", "CONTRIBUTING.md", "CHANGELOG.md", ".ci", ".github", ".gitignore"}
     assert {Path(name).parts[0] for name in tracked()} == expected
 
@@ -95,7 +100,8 @@ def setup_arguments(monkeypatch):
     given = {}
     fake, command = ModuleType("setuptools"), ModuleType("setuptools.command.sdist")
     fake.setup, fake.find_packages, command.sdist = given.update, lambda **kwargs: [], object
-    for name, module in (("setuptools", fake), ("setuptools.command", ModuleType("setuptools.command")), ("setuptools.command.sdist", command)):
+    for name, module in (("setuptools", fake), ("setuptools.command", ModuleType("setuptools.command")),
+                         ("setuptools.command.sdist", command)):
         monkeypatch.setitem(sys.modules, name, module)
     runpy.run_path(str(ROOT / "setup.py"))
     return given
@@ -110,26 +116,34 @@ def test_the_base_install_and_its_extras(monkeypatch):
     extras = arguments["extras_require"]
     assert project_names(arguments["install_requires"]) == {"numpy", "scipy"}
     assert set(extras) == {"book", "data", "colab", "site", "scale", "app", "dev", "bench"}
-    assert set(extras["data"]) <= set(extras["colab"]) <= set(extras["book"]) and "nbdev" not in project_names(extras["book"])
+    assert set(extras["data"]) <= set(extras["colab"]) <= set(
+        extras["book"]) and "nbdev" not in project_names(extras["book"])
     assert {name for name in extras if not set(extras[name]) <= set(extras["dev"])} == {"bench"}
 
 
 def test_every_project_has_one_lower_bound():
     "The oldest stack is made of these."
-    asked = [pin for key, value in settings().items() if key.endswith("requirements") for pin in value.split()]
-    bounds = {name: {pin for pin in asked if re.match(rf"{name}(?![\w-])", pin) and ("=" in pin)} for name in project_names(asked)}
-    lower = {name: {bound for pin in pins for bound in re.findall(r"[>=]=([\d.]+)", pin)} for name, pins in bounds.items()}
-    assert {name for name, found in lower.items() if len(found) != 1} == {"execnb"}, "nbdev brings it; only the upper bound is ours"
+    asked = [pin for key, value in settings().items() if key.endswith("requirements")
+             for pin in value.split()]
+    bounds = {name: {pin for pin in asked if re.match(rf"{name}(?![\w-])", pin) and ("=" in pin)}
+              for name in project_names(asked)}
+    lower = {name: {bound for pin in pins for bound in re.findall(r"[>=]=([\d.]+)", pin)}
+             for name, pins in bounds.items()}
+    assert {name for name, found in lower.items()
+            if len(found) != 1} == {"execnb"}, "nbdev brings it; only the upper bound is ours"
 
 
 def test_notebooks_import_what_the_book_installs(monkeypatch):
     "`make book` executes the imports of every notebook with the extras book and site, not with dev."
     arguments = setup_arguments(monkeypatch)
-    requirements = [*arguments["install_requires"], *arguments["extras_require"]["book"], *arguments["extras_require"]["site"]]
-    along = {"sklearn", "IPython", "matplotlib_inline", "requests", "distributed", "cost_eval"}  # other names, and what the extras bring along
+    requirements = [*arguments["install_requires"], *arguments["extras_require"]["book"],
+                    *arguments["extras_require"]["site"]]
+    # other names, and what the extras bring along
+    along = {"sklearn", "IPython", "matplotlib_inline", "requests", "distributed", "cost_eval"}
     known = {name.replace("-", "_") for name in project_names(requirements)} | along | sys.stdlib_module_names
     for notebook in NOTEBOOKS:
-        nodes = [node for cell in cells(notebook, "code") for node in ast.walk(ast.parse(without_magics(source(cell))))]
+        nodes = [node for cell in cells(notebook, "code")
+                 for node in ast.walk(ast.parse(without_magics(source(cell))))]
         names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
         names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
         imported = {name.partition(".")[0] for name in names}
@@ -147,9 +161,12 @@ if "google.colab" in sys.modules:
 @pytest.mark.slow
 def test_without_data_every_notebook_runs(tmp_path):
     "Those that ask whether data are at hand, with none at hand and nowhere to fetch any."
-    asking = [notebook for notebook in NOTEBOOKS if any("available(" in source(cell) for cell in cells(notebook, "code"))]
-    nowhere = {"COST_EVAL_DATA": "", "XDG_CACHE_HOME": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
-    done = subprocess.run([sys.executable, ".ci/notebooks.py", "--check", *map(str, asking)], cwd=ROOT, env=os.environ | nowhere, capture_output=True, text=True)
+    asking = [notebook for notebook in NOTEBOOKS if any("available(" in source(cell)
+                                                        for cell in cells(notebook, "code"))]
+    nowhere = {"COST_EVAL_DATA": "", "XDG_CACHE_HOME": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9",
+               "NO_PROXY": "127.0.0.1"}
+    done = subprocess.run([sys.executable, ".ci/notebooks.py", "--check", *map(str, asking)], cwd=ROOT,
+                          env=os.environ | nowhere, capture_output=True, text=True)
     assert len(asking) > 5 and done.returncode == 0, done.stdout
 
 
@@ -174,28 +191,37 @@ HEAVY_AT_THE_TOP = {"cost_eval.estimators", "cost_eval.scale", "cost_eval.app"}
 
 
 def test_imports_are_light():
-    "All modules in turn, in one new process: none loads more than NumPy and SciPy, the package itself and the flat name space not even that, and nothing else of ours."
-    names = ["cost_eval", "cost_eval.api", *(set(map(module_name, MODULES)) - HEAVY_AT_THE_TOP - {"cost_eval.api"})]
+    """All modules in turn, in one new process: none loads more than NumPy and SciPy, the package itself and
+    the flat name space not even that, and nothing else of ours."""
+    names = ["cost_eval", "cost_eval.api", *(set(map(module_name, MODULES)) - HEAVY_AT_THE_TOP
+                                             - {"cost_eval.api"})]
     code = f"""
 import importlib, sys
 for name in {names!r}:
     importlib.import_module(name)
     print(name, *({HEAVY!r} | {{'numpy'}}) & set(sys.modules), *(m for m in sys.modules if m.startswith('cost_eval.') and name == 'cost_eval.api' != m), sep=',')
 """
-    lines = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    lines = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                           check=True).stdout.split()
     loaded = {name: set(rest) for name, *rest in (line.split(",") for line in lines)}
     assert len(loaded) == len(names)
-    assert {name: found for name, found in loaded.items() if found - (set() if name in ("cost_eval", "cost_eval.api") else {"numpy"})} == {}
+    assert {name: found for name, found in loaded.items()
+            if found - (set() if name in ("cost_eval", "cost_eval.api") else {"numpy"})} == {}
 
 
 def test_the_flat_names_load_what_they_need():
     "A report from the flat name space reads no published number, no reproduction, no loader of data."
     code = "import sys; import cost_eval.api as ce; ce.evaluate, ce.interval, ce.CostMatrix; print(*[m for m in sys.modules if m.startswith('cost_eval.')])"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert "cost_eval.report" in loaded and not [name for name in loaded if re.search("reproduc|datasets|published|estimators|app$|scale", name)]
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                            check=True).stdout.split()
+    assert "cost_eval.report" in loaded and not [name for name in loaded
+                                                 if re.search(
+                                                     "reproduc|datasets|published|estimators|app$|scale",
+                                                     name)]
 
 
-@pytest.mark.parametrize("module, library, extra", [("app", "ipywidgets", "app"), ("scale", "dask", "scale"), ("estimators", "sklearn", "book")])
+@pytest.mark.parametrize("module, library, extra", [("app", "ipywidgets", "app"), ("scale", "dask", "scale"),
+                                                    ("estimators", "sklearn", "book")])
 def test_what_a_module_lacks_is_named_with_the_extra_that_brings_it(module, library, extra):
     code = f"import sys; sys.modules[{library!r}] = None; import cost_eval.{module}"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -245,7 +271,8 @@ def test_arrows_point_downwards(file):
     number = homes()
     for other in imported(file):
         assert other in number, f"{module_name(file)} imports {other}, which no notebook makes"
-        assert may_import(number[module_name(file)], number[other]), f"{module_name(file)} may not import {other}"
+        assert may_import(number[module_name(file)],
+                          number[other]), f"{module_name(file)} may not import {other}"
 
 
 @pytest.mark.parametrize("file", MODULES, ids=module_name)
@@ -255,12 +282,16 @@ def test_no_private_name_crosses_modules(file):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and absolute(file, node).split(".")[0] == "cost_eval":
             full = absolute(file, node)
-            modules |= {alias.asname or alias.name for alias in node.names if f"{full}.{alias.name}" in homes()}
-            found += [f"{full}.{alias.name}" for alias in node.names if is_private(alias.name) and full != "cost_eval.core"]
+            modules |= {alias.asname or alias.name for alias in node.names if f"{full}.{alias.name}"
+                        in homes()}
+            found += [f"{full}.{alias.name}" for alias in node.names if is_private(alias.name)
+                      and full != "cost_eval.core"]
         elif isinstance(node, ast.Import):
-            modules |= {alias.asname for alias in node.names if alias.asname and alias.name.startswith("cost_eval.")}
+            modules |= {alias.asname for alias in node.names if alias.asname
+                        and alias.name.startswith("cost_eval.")}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and is_private(node.attr) and isinstance(node.value, ast.Name) and node.value.id in modules - {"core"}:
+        if isinstance(node, ast.Attribute) and is_private(node.attr) and isinstance(node.value,
+                ast.Name) and node.value.id in modules - {"core"}:
             found.append(f"{node.value.id}.{node.attr}")
     assert not found
 
@@ -275,7 +306,8 @@ def public(module):
     "Name -> function or class that a module defines and exports."
     module = importlib.import_module(module)
     found = {name: getattr(module, name) for name in module.__all__}
-    return {name: thing for name, thing in found.items() if callable(thing) and getattr(thing, "__module__", None) == module.__name__}
+    return {name: thing for name, thing in found.items() if callable(thing)
+            and getattr(thing, "__module__", None) == module.__name__}
 
 
 def sections(thing):
@@ -312,15 +344,18 @@ def undocumented(name, thing):
     if not inspect.isclass(thing):
         if unknown := described(doc.get("Parameters")) - parameters(thing):
             yield f"{name}: describes {', '.join(sorted(unknown))}, which it does not take"
-        if inspect.signature(thing).return_annotation not in (None, "None") and not name.startswith("explore_") and not {"Returns", "Yields"} & set(doc):
+        if inspect.signature(thing).return_annotation not in (None,
+                "None") and not name.startswith("explore_") and not {"Returns", "Yields"} & set(doc):
             yield f"{name}: no Returns section"
     record = inspect.isclass(thing) and (issubclass(thing, tuple) or hasattr(thing, "__dataclass_fields__"))
     if ">>>" not in doc.get("Examples", "") and not record and not name.startswith(("plot_", "explore_")):
         yield f"{name}: no example"
     if inspect.isclass(thing):
         for member, raw in vars(thing).items():
-            function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", None) or raw
-            if member[0] != "_" and inspect.isfunction(function) and not inspect.getdoc(getattr(thing, member)):
+            function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func",
+                    None) or raw
+            if member[0] != "_" and inspect.isfunction(function) and not inspect.getdoc(getattr(thing,
+                    member)):
                 yield f"{name}.{member}: no docstring"
 
 
@@ -329,7 +364,8 @@ def long_annotations(thing):
     if not (inspect.isfunction(thing) or inspect.isclass(thing)) or not parameters(thing):
         return []
     found = inspect.signature(thing).parameters.values()
-    return [p.name for p in found if p.annotation is not p.empty and len(inspect.formatannotation(p.annotation)) > 60]
+    return [p.name for p in found if p.annotation is not p.empty
+            and len(inspect.formatannotation(p.annotation)) > 60]
 
 
 WITHOUT_PUBLIC = {"cost_eval.core", "cost_eval.api"}  # nothing public; and nothing of its own
@@ -344,8 +380,10 @@ def test_every_public_name_is_documented(module):
     if module == "cost_eval.reproduce":  # what runs the papers is shown by the pages that do
         found = [line for line in found if not line.endswith("no example")]
     if module.startswith(BOOK):
-        found = [line for line in found if line.endswith("no docstring") and "." not in line.partition(":")[0]]
-    found += [f"{name}: long annotation of {p}" for name, thing in public(module).items() for p in long_annotations(thing) if not module.startswith(BOOK)]
+        found = [line for line in found if line.endswith("no docstring")
+                 and "." not in line.partition(":")[0]]
+    found += [f"{name}: long annotation of {p}" for name, thing in public(module).items()
+              for p in long_annotations(thing) if not module.startswith(BOOK)]
     assert not found, "\n" + "\n".join(found)
 
 
@@ -359,7 +397,8 @@ def test_doctests(module):
 
 def example(heading):
     "The Python of a section of CONTRIBUTING.md, run; what it defined."
-    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[
+        2].partition("\n## ")[0]
     given = {}
     for module in ("bootstrap", "metrics", "outperformance"):
         given |= vars(importlib.import_module(f"cost_eval.{module}"))
@@ -375,7 +414,8 @@ def test_a_metric_is_added_in_one_cell():
     try:
         assert names["surplus"](counts) == .05
         assert known["evaluate_metrics"](counts)["surplus"] == .05
-        assert known["outperformance"]("surplus", 0., .5) == pytest.approx(.5), "half of all classifiers have fewer hits than false alarms"
+        assert known["outperformance"]("surplus", 0., .5) == pytest.approx(
+            .5), "half of all classifiers have fewer hits than false alarms"
         assert known["metric_interval"](counts, "surplus", rng=0).mean == pytest.approx(.05)
     finally:
         del known["METRICS"]["surplus"]
@@ -386,7 +426,8 @@ def test_an_interval_method_is_added_in_one_cell():
     try:
         found = known["interval"]([[90, 8], [1, 1]], [[0, 1], [20, 0]], method="range")
         assert (found.low, found.high, found.mean) == (0, 20, pytest.approx(.28))
-        assert known["difference"]([[[85, 4], [3, 8]], [[2, 6], [5, 37]]], [[0, 1], [5, 0]], method="range").low == -5
+        assert known["difference"]([[[85, 4], [3, 8]], [[2, 6], [5, 37]]], [[0, 1], [5, 0]],
+                                   method="range").low == -5
     finally:
         del known["METHODS"]["range"]
 
@@ -410,18 +451,24 @@ def moving(cell):
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_form(notebook):
-    "Its title, a line that says what it is about; alone it is enough; it was run, without error or warning; figures have captions and words, widgets frames."
+    """Its title, a line that says what it is about; alone it is enough; it was run, without error or warning;
+    figures have captions and words, widgets frames."""
     assert re.match(r"# .+\n\n?> .+", source(cells(notebook)[0]))
     code = cells(notebook, "code")
-    assert COLAB.format(url=settings()["git_url"]) in map(source, code[:2]) and not any("nbdev" in source(cell) for cell in code)
+    assert COLAB.format(url=settings()["git_url"]) in map(source, code[:2]) and not any("nbdev"
+            in source(cell) for cell in code)
     for cell in code:
         flags, lines = directives(cell), source(cell).splitlines()
         for output in cell["outputs"]:
-            assert output["output_type"] != "error" and not (output.get("name") == "stderr" and "Warning: " in "".join(output["text"])), source(cell)
-        pictures = any(kind.startswith("image/") for output in cell["outputs"] for kind in output.get("data", {}))
+            assert output["output_type"] != "error" and not (output.get("name") == "stderr"
+                    and "Warning: " in "".join(output["text"])), source(cell)
+        pictures = any(kind.startswith("image/") for output in cell["outputs"]
+                       for kind in output.get("data", {}))
         if pictures or "fig-cap" in flags or flags.get("label", "").startswith("fig-"):
-            words = flags.get("fig-alt") or re.search(r'<img[^>]* alt="[^"]', moving(cell))  # a widget's words move with it
-            assert flags.get("label") and flags.get("fig-cap") and words and (pictures or moving(cell)), source(cell)
+            # a widget's words move with it
+            words = flags.get("fig-alt") or re.search(r'<img[^>]* alt="[^"]', moving(cell))
+            assert flags.get("label") and flags.get("fig-cap") and words and (pictures
+                    or moving(cell)), source(cell)
         assert "export" not in flags or not {"label", "echo"} & flags.keys(), source(cell)
         assert not [line for line in lines if len(line) > 110 and not line.startswith("#|")]
         assert not [lines[number - 1] for number in statements_on_one_line(without_magics(source(cell)))]
@@ -429,7 +476,8 @@ def test_form(notebook):
     found = widget_frames(notebook)
     assert all(size < 600_000 for size, _ in found)
     if re.match(r"0[1-5]|[1-5]0|51", notebook.stem):
-        assert max((frames for _, frames in found), default=0) >= 25, "every chapter has a widget whose slider moves on the page"
+        assert max((frames for _, frames in found),
+                   default=0) >= 25, "every chapter has a widget whose slider moves on the page"
 
 
 def statements_on_one_line(text):
@@ -439,12 +487,14 @@ def statements_on_one_line(text):
 
 
 def test_equations_are_numbered_by_notebook():
-    "One number means one equation in the whole book: the notebook's, then 1, 2, 3 in the order of the page; none is referred to that is not there."
+    """One number means one equation in the whole book: the notebook's, then 1, 2, 3 in the order of the page;
+    none is referred to that is not there."""
     tagged, used = set(), []
     for notebook in NOTEBOOKS:
         text = "\n".join(source(cell) for cell in cells(notebook, "markdown"))
         tags = re.findall(r"\\tag\{([^}]*)\}", text)
-        assert not tags or tags == [f"{int(notebook.name[:2])}.{n}" for n in range(1, len(tags) + 1)], (notebook.name, tags)
+        assert not tags or tags == [f"{int(notebook.name[:2])}.{n}"
+                                    for n in range(1, len(tags) + 1)], (notebook.name, tags)
         tagged |= set(tags)
         used += [(number, notebook.name) for number in re.findall(r"\(([1-9]\d?\.[1-9]\d?)\)", text)]
     assert tagged and not [pair for pair in used if pair[0] not in tagged]
@@ -452,7 +502,8 @@ def test_equations_are_numbered_by_notebook():
 
 def leftovers():
     "Patterns, put together so that this file does not hold them."
-    marks = "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "coming " + "soon", "lorem " + "ipsum", "break" + "point()"])
+    marks = "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "coming " + "soon", "lorem " + "ipsum",
+                      "break" + "point()"])
     places = "|".join(["/ho" + "me/", "/Use" + "rs/", "/ro" + "ot/", "/wo" + "rk/", "/tmp/tm" + "p"])
     return re.compile(rf"(?<![A-Za-z])(?:{marks})(?![A-Za-z])|(?<![\w.])(?:{places})")
 
@@ -475,17 +526,23 @@ def notebook_of(*sources):
     "A notebook of code cells, a cell that starts with # being text."
     def cell(number, text):
         kind = "markdown" if text.startswith("# ") else "code"
-        return {"cell_type": kind, "id": f"cell{number}", "metadata": {}, "source": text} | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+        return {"cell_type": kind, "id": f"cell{number}", "metadata": {}, "source": text} | ({"outputs": [],
+                "execution_count": None} if kind == "code" else {})
     kernel = {"display_name": "python3", "language": "python", "name": "python3"}
-    return {"cells": [cell(*pair) for pair in enumerate(sources)], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return {"cells": [cell(*pair) for pair in enumerate(sources)], "metadata": {"kernelspec": kernel},
+            "nbformat": 4, "nbformat_minor": 5}
 
 
-SAMPLE = ["# Sample\n> for a test", "import matplotlib.pyplot as plt\nfrom cost_eval.plotting import explorer, live_figure, slider",
-          "%config InlineBackend.figure_formats = ['svg']\nplt.plot([1, 3, 2], label='line')\nplt.legend();", "object()",
+SAMPLE = ["# Sample\n> for a test",
+          "import matplotlib.pyplot as plt\nfrom cost_eval.plotting import explorer, live_figure, slider",
+          "%config InlineBackend.figure_formats = ['svg']\nplt.plot([1, 3, 2], label='line')\nplt.legend();",
+          "object()",
           "%config InlineBackend.figure_formats = ['png']\nplt.plot([3, 1])\n"
-          "image, show = live_figure(lambda ax: None, lambda ax, artists, x: ax.set_title(f'x is {x}'), (3, 2), columns=1)\n"
+          "image, show = live_figure(lambda ax: None, lambda ax, artists, x: ax.set_title(f'x is {x}'), (3, "
+          "2), columns=1)\n"
           "explorer({'x': slider('x', 1, 0, 4, 1)}, image, show, moves='x')",
-          "#| slow\nraise RuntimeError('a slow cell was run')", "#| eval: false\nraise RuntimeError('a cell not to be evaluated was run')"]
+          "#| slow\nraise RuntimeError('a slow cell was run')",
+          "#| eval: false\nraise RuntimeError('a cell not to be evaluated was run')"]
 
 
 def test_notebooks_are_stored_byte_for_byte_alike(tmp_path):
@@ -500,8 +557,10 @@ def test_notebooks_are_stored_byte_for_byte_alike(tmp_path):
     assert stored[0] == stored[1]
     text, done = stored[0].decode(), json.loads(stored[0])
     widget = done["cells"][4]["outputs"][0]["data"]
-    assert "widgets" not in done["metadata"] and widget.keys() == {"text/html", "text/plain"}, "a widget is stored as HTML, without state"
-    assert "x is 0.0" in text and "x is 4.0" in text and "<svg" in text and "<dc:date>" not in text and " at 0x" not in text
+    assert "widgets" not in done["metadata"] and widget.keys() == {"text/html",
+            "text/plain"}, "a widget is stored as HTML, without state"
+    assert ("x is 0.0" in text and "x is 4.0" in text and "<svg" in text and "<dc:date>" not in text
+            and " at 0x" not in text)
     assert done["cells"][5]["outputs"][0]["text"] == ["kept\n"]
     assert all(cell.get("execution_count") is None for cell in done["cells"])
 
@@ -512,14 +571,17 @@ def widget_frames(path):
     outputs = ["".join(o.get("data", {}).get("text/html", "")) for c in cells for o in c.get("outputs", [])]
     pages = [text for text in outputs if 'class="ce-widget"' in text]
     found = [re.search(r'(?s)<script type="application/json">(.*?)</script>', page) for page in pages]
-    return [(len(page), len(json.loads(data[1])["frames"]) if data else 1) for page, data in zip(pages, found)]
+    return [(len(page), len(json.loads(data[1])["frames"]) if data else 1)
+            for page, data in zip(pages, found)]
 
 
 BARE = "import ipywidgets\nipywidgets.FloatSlider()"
 
 
-@pytest.mark.parametrize("cell, reason", [("1 / 0", "ZeroDivisionError"), ("import warnings\nwarnings.warn('look out')", "look out"),
-                                          (BARE, "shows a widget without a form for pages: see plotting.for_page")])
+@pytest.mark.parametrize("cell, reason", [("1 / 0", "ZeroDivisionError"),
+                                          ("import warnings\nwarnings.warn('look out')", "look out"),
+                                          (BARE,
+                                           "shows a widget without a form for pages: see plotting.for_page")])
 def test_a_notebook_that_fails_or_warns_is_left_alone(tmp_path, cell, reason):
     path = tmp_path / "sample.ipynb"
     path.write_text(json.dumps(notebook_of(cell)))
@@ -543,7 +605,8 @@ def test_what_stops_an_install_is_told_with_a_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(make, "run_quietly", lambda *command: False)  # no environment can be made
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(make.Failed, match="network .* room, leave to write here, and pip .*`make clean` removes"):
+    with pytest.raises(make.Failed,
+                       match="network .* room, leave to write here, and pip .*`make clean` removes"):
         make.uv("--version")
     with pytest.raises(make.Failed, match="No such file or directory"):
         make.told(tmp_path / "absent")
@@ -554,8 +617,11 @@ def test_the_readers_edition_runs_the_same_lines(path):
     "No picture is fetched, no mark of the page is left."
     edition, nb = script("edition"), json.loads(path.read_text(encoding="utf-8"))
     read = edition.edition(nb)
-    before, after = ["\n".join(line for cell in book["cells"] if cell["cell_type"] == "code" and not edition.NOTHING.search(edition.source(cell))
-                               for line in edition.source(cell).splitlines() if line.strip() and not line.startswith("#|")) for book in (nb, read)]
+    before, after = ["\n".join(line for cell in book["cells"] if cell["cell_type"] == "code"
+                               and not edition.NOTHING.search(edition.source(cell))
+                               for line in edition.source(cell).splitlines() if line.strip()
+                               and not line.startswith("#|")) for book in (nb, read)]
     assert before == after
     for cell in read["cells"]:
-        assert not re.search(r"^:::|^#\| |!\[[^\]]*\]\(https?:", re.sub(r"(?s)<!--.*?-->", "", edition.source(cell)), re.M)
+        assert not re.search(r"^:::|^#\| |!\[[^\]]*\]\(https?:",
+                             re.sub(r"(?s)<!--.*?-->", "", edition.source(cell)), re.M)

@@ -1,4 +1,5 @@
-"""The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses and clusters, notes, warnings, errors."""
+"""The interval engine as its callers use it: stacks, labels, priors, every option of every function, losses
+and clusters, notes, warnings, errors."""
 import pickle
 import warnings
 
@@ -30,7 +31,8 @@ STACK = RNG.multinomial(200, COUNTS.ravel() / COUNTS.sum(), 5).reshape(-1, 3, 3)
 JOINTS = RNG.multinomial(300, RNG.dirichlet(np.full(27, .5)), 4).reshape(-1, 3, 3, 3)
 SINGLE = [name for name, record in bs.METHODS.items() if record.single]
 PAIRED = [name for name, record in bs.METHODS.items() if record.paired]
-BOTH = [(bs.interval, name, COUNTS) for name in SINGLE] + [(bs.difference, name, JOINTS[0]) for name in PAIRED]
+BOTH = [(bs.interval, name, COUNTS) for name in SINGLE] + [(bs.difference, name, JOINTS[0])
+        for name in PAIRED]
 IDS = [f"{f.__name__}-{name}" for f, name, _ in BOTH]
 
 
@@ -38,8 +40,10 @@ def ends(found): return [found.low, found.high]
 
 
 def test_a_guarantee_is_told_for_each_kind_of_sample():
-    assert [bs.METHODS["clopper_pearson"].guarantee_for(kind).partition(":")[0] for kind in bs.KINDS] == ["proved", "conjectured", "measured", "conjectured", "conjectured", "none"]
-    assert {record.guarantee_for("range seen").partition(":")[0] for record in bs.METHODS.values()} == {"none"}
+    assert [bs.METHODS["clopper_pearson"].guarantee_for(kind).partition(":")[0] for kind
+            in bs.KINDS] == ["proved", "conjectured", "measured", "conjectured", "conjectured", "none"]
+    assert {record.guarantee_for("range seen").partition(":")[0]
+            for record in bs.METHODS.values()} == {"none"}
 
 
 @pytest.mark.parametrize("priors", [None, PRIORS])
@@ -47,7 +51,8 @@ def test_a_guarantee_is_told_for_each_kind_of_sample():
 @pytest.mark.parametrize("name", SINGLE)
 def test_a_stack_is_its_members(name, priors, normalized):
     options, rng = dict(method=name, priors=priors, normalized=normalized), np.random.default_rng(3)
-    found, each = bs.interval(STACK, COSTS, rng=3, **options), [bs.interval(m, COSTS, rng=rng, **options) for m in STACK]
+    found, each = bs.interval(STACK, COSTS, rng=3, **options), [bs.interval(m, COSTS, rng=rng, **options)
+            for m in STACK]
     for field in ("low", "high", "mean", "standard_error", "distribution"):
         assert_allclose(getattr(found, field), [getattr(one, field) for one in each], rtol=1e-9, atol=1e-10)
     assert found.notes == () and isinstance(each[0].low, float)
@@ -84,10 +89,12 @@ def test_priors_broadcast_too():
 @pytest.mark.parametrize("f, name, counts", BOTH, ids=IDS)
 def test_more_confidence_is_wider_and_the_seed_decides(f, name, counts):
     found = [f(counts, COSTS, method=name, confidence=level, rng=0) for level in (.5, .8, .95, .99)]
-    assert all(a.low >= b.low and a.high <= b.high and a.high - a.low < b.high - b.low for a, b in zip(found, found[1:]))
+    assert all(a.low >= b.low and a.high <= b.high and a.high - a.low < b.high - b.low
+               for a, b in zip(found, found[1:]))
     assert f(counts, COSTS, method=name, confidence=.8, rng=0) == found[1]
     changed = f(counts, COSTS, method=name, confidence=.8, rng=1) != found[1]
-    assert changed == bs.METHODS[name].needs_rng == (found[0].distribution.size == 1000 and name != "exact_bootstrap")
+    assert changed == bs.METHODS[name].needs_rng == (found[0].distribution.size == 1000
+                                                     and name != "exact_bootstrap")
 
 
 # ---- stacks
@@ -98,9 +105,11 @@ def test_more_confidence_is_wider_and_the_seed_decides(f, name, counts):
 def test_normalized_is_a_division(name):
     plain = bs.interval(COUNTS, COSTS, method=name, priors=PRIORS, rng=0)
     found = bs.interval(COUNTS, COSTS, method=name, priors=PRIORS, normalized=True, rng=0)
-    assert_allclose([*ends(found), found.mean], np.array([*ends(plain), plain.mean]) / naive_cost(COSTS, PRIORS))
+    assert_allclose([*ends(found), found.mean], np.array([*ends(plain), plain.mean]) / naive_cost(COSTS,
+            PRIORS))
     own = bs.interval(COUNTS, COSTS, method=name, normalized=True, rng=0)
-    given = bs.interval(COUNTS, COSTS, method=name, normalized=True, priors=COUNTS.sum(1) / COUNTS.sum(), rng=0)
+    given = bs.interval(COUNTS, COSTS, method=name, normalized=True, priors=COUNTS.sum(1) / COUNTS.sum(),
+                        rng=0)
     assert_allclose(ends(own), ends(given))
     if not bs.METHODS[name].smoothing: assert_allclose(own.mean, normalized_expected_cost(COUNTS, COSTS))
     assert own.plot().get_xlabel() == "normalized cost"
@@ -115,7 +124,8 @@ def test_a_difference_turns_round(name):
     assert_allclose(one.p_value, other.p_value, atol=.12)
     scaled = bs.difference(JOINTS[0], COSTS, method=name, factor=2., rng=0)
     first, second = (expected_cost(JOINTS[0].sum(axis), COSTS) for axis in (2, 1))
-    if not bs.METHODS[name].smoothing: assert_allclose([one.mean, scaled.mean], [first - second, first - 2 * second])
+    if not bs.METHODS[name].smoothing: assert_allclose([one.mean, scaled.mean],
+                                                       [first - second, first - 2 * second])
 
 
 def test_a_difference_is_the_interval_of_the_differences():
@@ -123,7 +133,8 @@ def test_a_difference_is_the_interval_of_the_differences():
     for name in ("normal", "likelihood_ratio", "clopper_pearson", "betting"):
         for priors in (None, PRIORS):
             paired = bs.difference(JOINTS[1], COSTS, method=name, priors=priors)
-            flat, weight = (JOINTS[1].reshape(1, -1), 1) if priors is None else (JOINTS[1].reshape(3, -1), PRIORS[:, None])
+            flat, weight = (JOINTS[1].reshape(1, -1), 1) if priors is None else (JOINTS[1].reshape(3, -1),
+                    PRIORS[:, None])
             fit = bs.METHODS[name].function(flat, np.reshape(cells * weight, flat.shape))
             assert_allclose([*ends(paired), paired.mean], [*np.ravel(fit.ends(.025)), fit.mean], atol=1e-12)
 
@@ -131,7 +142,8 @@ def test_a_difference_is_the_interval_of_the_differences():
 def test_independent_difference_has_both_sets():
     for name in PAIRED:
         found = bs.independent_difference(COUNTS, STACK, COSTS, method=name, rng=0)
-        if not bs.METHODS[name].smoothing: assert_allclose(found.mean, expected_cost(COUNTS, COSTS) - expected_cost(STACK, COSTS))
+        if not bs.METHODS[name].smoothing: assert_allclose(found.mean, expected_cost(COUNTS, COSTS)
+                - expected_cost(STACK, COSTS))
         assert ((found.low < found.mean) & (found.mean < found.high)).all()
         swapped = bs.independent_difference(STACK, COUNTS, COSTS, method=name, rng=0)
         if not bs.METHODS[name].needs_rng: assert_allclose(swapped.high, -found.low, atol=2e-3)
@@ -142,16 +154,20 @@ def test_reversed_costs_reverse_the_interval():
         tolerance = 1e-3 if name == "exact_bootstrap" else 1e-9
         for priors in (None, PRIORS):
             one, other = (bs.interval(COUNTS, sign * COSTS, method=name, priors=priors) for sign in (1, -1))
-            if priors is None or name != "betting":  # betting takes what is cheapest as paid by all, of gains the largest
+            # betting takes what is cheapest as paid by all, of gains the largest
+            if priors is None or name != "betting":
                 assert_allclose(ends(one), [-other.high, -other.low], atol=tolerance)
-            one, other = (bs.difference(JOINTS[0], sign * COSTS, method=name, priors=priors) for sign in (1, -1))
+            one, other = (bs.difference(JOINTS[0], sign * COSTS, method=name, priors=priors)
+                          for sign in (1, -1))
             assert_allclose(ends(one), [-other.high, -other.low], atol=tolerance)
 
 
 @pytest.mark.parametrize("name", ["clopper_pearson", "betting", "bootstrap_t", "likelihood_ratio"])
 def test_ends_stay_where_costs_are_possible(name):
-    "With half the weight on each class no classifier can cost more than (1 + 5) / 2, however few examples there are."
-    found = bs.interval([[3, 1], [1, 1]], [[0, 1], [5, 0]], priors=[.5, .5], method=name, rng=0, confidence=.99)
+    """With half the weight on each class no classifier can cost more than (1 + 5) / 2, however few examples
+    there are."""
+    found = bs.interval([[3, 1], [1, 1]], [[0, 1], [5, 0]], priors=[.5, .5], method=name, rng=0,
+                        confidence=.99)
     assert 0 <= found.low < found.high <= 3
     if name == "betting": assert found.high == 3
 
@@ -168,7 +184,8 @@ def test_classes_without_prior_are_left_out():
     found = bs.interval(counts, COSTS, priors=[.4, .6, 0])
     assert_allclose(ends(found), ends(bs.interval(COUNTS[:2], COSTS[:2], priors=[.4, .6])))
     mixed = bs.interval(np.stack([COUNTS, counts]), COSTS, normalized=True, method="likelihood_ratio")
-    assert_allclose(mixed.low[1], bs.interval(COUNTS[:2], COSTS[:2], normalized=True, method="likelihood_ratio").low, rtol=1e-6)
+    assert_allclose(mixed.low[1], bs.interval(COUNTS[:2], COSTS[:2], normalized=True,
+                                              method="likelihood_ratio").low, rtol=1e-6)
 
 
 # ---- losses
@@ -180,7 +197,8 @@ def test_losses_of_counts_are_the_counts():
     assert_allclose(ends(bs.loss_interval(each, bounds=(0, 30))), ends(by_counts), rtol=1e-9)
     paired = bs.difference(joint_counts(y, d, other, classes=range(3)), COSTS)
     found = bs.loss_difference(each, losses(y, other, COSTS), bounds=(-30, 30))
-    assert_allclose([*ends(found), found.p_value, found.mean], [*ends(paired), paired.p_value, paired.mean], rtol=1e-9)
+    assert_allclose([*ends(found), found.p_value, found.mean], [*ends(paired), paired.p_value, paired.mean],
+                    rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["normal", "likelihood_ratio", "clopper_pearson", "betting"])
@@ -204,14 +222,17 @@ def test_clusters_and_weights_linearised():
     a, b = cluster_sums()
     mean = (W @ X) / W.sum()
     error = np.sqrt(((a - mean * b)**2).sum() * 40 / 39) / W.sum()
-    found = bs.loss_interval(X, sample_weight=W, clusters=[f"patient {g}" for g in G], method="normal", confidence=.9)
-    assert_allclose([found.mean, found.standard_error, *ends(found)], [mean, error, *scipy.stats.norm.interval(.9, mean, error)])
+    found = bs.loss_interval(X, sample_weight=W, clusters=[f"patient {g}" for g in G], method="normal",
+                             confidence=.9)
+    assert_allclose([found.mean, found.standard_error, *ends(found)],
+                    [mean, error, *scipy.stats.norm.interval(.9, mean, error)])
 
 
 @pytest.mark.parametrize("name", ["percentile", "bca", "bootstrap_t"])
 def test_clusters_against_a_bootstrap_of_clusters(name):
     a, b = cluster_sums()
-    mean, error = (W @ X) / W.sum(), bs.loss_interval(X, sample_weight=W, clusters=G, method="normal").standard_error
+    mean, error = (W @ X) / W.sum(), bs.loss_interval(X, sample_weight=W, clusters=G,
+                                                      method="normal").standard_error
     picked = np.random.default_rng(0).integers(40, size=(100_000, 40))
     draws = a[picked].sum(1) / b[picked].sum(1)
     if name == "percentile":
@@ -221,9 +242,11 @@ def test_clusters_against_a_bootstrap_of_clusters(name):
         t = (draws - mean) / (np.sqrt((residual**2).sum(1) * 40 / 39) / b[picked].sum(1))
         wanted = mean - np.quantile(t, [.9, .1]) * error
     else:
-        wanted = scipy.stats.bootstrap((np.arange(40),), lambda i, axis: a[i].sum(axis) / b[i].sum(axis), method="BCa", confidence_level=.8,
+        wanted = scipy.stats.bootstrap((np.arange(40),), lambda i, axis: a[i].sum(axis) / b[i].sum(axis),
+                                       method="BCa", confidence_level=.8,
                                        n_resamples=60_000, batch=1000, random_state=1).confidence_interval
-    found = bs.loss_interval(X, sample_weight=W, clusters=G, method=name, confidence=.8, n_resamples=100_000, rng=0)
+    found = bs.loss_interval(X, sample_weight=W, clusters=G, method=name, confidence=.8, n_resamples=100_000,
+                             rng=0)
     assert_allclose(ends(found), wanted, atol=.05 * error)  # four Monte Carlo errors and more
 
 
@@ -231,7 +254,8 @@ def test_loss_difference_with_clusters():
     other = X + RNG.normal(.3, .2, 120)
     found = bs.loss_difference(X, other, clusters=G, method="normal")
     each = np.bincount(G, X - other) / 3
-    assert_allclose([found.mean, found.p_value], [each.mean(), 2 * scipy.stats.norm.sf(abs(each.mean()) / scipy.stats.sem(each))])
+    assert_allclose([found.mean, found.p_value],
+                    [each.mean(), 2 * scipy.stats.norm.sf(abs(each.mean()) / scipy.stats.sem(each))])
     assert found.rejects and bs.loss_difference(X, X, clusters=G, rng=0).p_value == 1
 
 
@@ -242,11 +266,14 @@ def test_smoothing_that_swamps_warns():
     y = RNG.integers(K, size=3000)
     d = np.where(RNG.random(3000) < .9, y, np.clip(y + RNG.choice([-1, 1], 3000), 0, K - 1))
     counts = confusion_counts(y, d, classes=range(K))
-    with pytest.warns(UserWarning, match="more than the interval's half width.*smaller laplace") as found: bs.bcost(counts, costs, rng=0)
+    with pytest.warns(UserWarning,
+                      match="more than the interval's half width.*smaller laplace") as found: bs.bcost(counts,
+            costs, rng=0)
     assert found[0].filename == __file__, "the warning points at the caller's line"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fine = [bs.interval(counts, costs, method=name, rng=0) for name in ("auto", "likelihood_ratio", "dirichlet", "percentile")]
+        fine = [bs.interval(counts, costs, method=name, rng=0) for name in ("auto", "likelihood_ratio",
+                "dirichlet", "percentile")]
         bs.bcost(COUNTS, COSTS, rng=0)
     true = expected_cost(counts.array, costs)
     assert all(found.low < true < found.high for found in fine[:2])
@@ -255,8 +282,10 @@ def test_smoothing_that_swamps_warns():
 # ---- warnings and notes
 
 def test_confidence_beyond_the_replicates_warns():
-    with pytest.warns(UserWarning, match="n_resamples=2000 is the least, 40000 is better"): bs.bcost(COUNTS, COSTS, confidence=.999, rng=0)
-    with pytest.warns(UserWarning, match="n_resamples=2000 is the least") as found: bs.interval(COUNTS, COSTS, method="percentile", confidence=.999, rng=0)
+    with pytest.warns(UserWarning, match="n_resamples=2000 is the least, 40000 is better"): bs.bcost(COUNTS,
+            COSTS, confidence=.999, rng=0)
+    with pytest.warns(UserWarning, match="n_resamples=2000 is the least") as found: bs.interval(COUNTS, COSTS,
+            method="percentile", confidence=.999, rng=0)
     assert found[0].filename == __file__, "the warning points at the caller's line"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -268,7 +297,8 @@ def test_notes_name_what_was_not_seen():
     counts, costs = [[450, 50], [0, 500]], CostMatrix([[0, 1], [1000, 0]], classes=["well", "sick"])
     note, = bs.interval(counts, costs).notes
     assert "class 'sick' decided as 'well' (costs 1000)" in note and "1000; the upper end" in note
-    assert bs.interval([[450, 50], [1, 499]], costs).notes == () == bs.interval(counts, costs, method="normal").notes
+    assert bs.interval([[450, 50], [1, 499]], costs).notes == () == bs.interval(counts, costs,
+            method="normal").notes
 
 
 def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
@@ -276,7 +306,8 @@ def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
     joint[0, 1, 0], joint[0, 0, 1], joint[0, 0, 0], joint[1, 1, 1], joint[1, 0, 0] = 55, 5, 440, 495, 5
     found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
     assert not found.rejects and naive.rejects
-    assert "on the assumption that disagreements which were not seen do not occur, bdelta_cost rejects" in found.notes[-1]
+    assert ("on the assumption that disagreements which were not seen do not occur, bdelta_cost rejects"
+            in found.notes[-1])
     assert bs.difference(joint, [[0, 1], [1, 0]]).notes == ()
     for few, many in ((30, 28), (28, 30)):  # neither rejects: something was not seen, but that is not why
         joint[0, 1, 0], joint[0, 0, 1] = few, many
@@ -296,7 +327,8 @@ def test_fewer_units_have_the_same_moments():
         fewer = mean_law.compressed(n, a, b, 0, 3)
         assert len(fewer[0]) < 1500
         for power in range(4):
-            assert [(fewer[0] * part**power).sum() for part in fewer[1:]] == pytest.approx([(n * part**power).sum() for part in (a, b)], rel=1e-12)
+            assert [(fewer[0] * part**power).sum() for part
+                    in fewer[1:]] == pytest.approx([(n * part**power).sum() for part in (a, b)], rel=1e-12)
 
 
 @pytest.mark.parametrize("heaviest", [1, 3, 1000])
@@ -304,7 +336,8 @@ def test_fewer_units_have_the_same_moments():
 def test_one_path_for_the_levels_of_a_piece_is_a_path_for_each(seen, case, heaviest):
     rng = np.random.default_rng(case)
     n = rng.integers(0, seen + 1, (20, 6)) + (np.arange(6) < 2)
-    costs, b = rng.normal(size=n.shape), rng.uniform(1, heaviest, n.shape)  # costs lie between the levels of some pieces
+    # costs lie between the levels of some pieces
+    costs, b = rng.normal(size=n.shape), rng.uniform(1, heaviest, n.shape)
     a, low, most = costs * b, np.where(n > 0, costs, np.inf).min(-1), costs.max(-1)
     first = low + (most - low) * rng.uniform(0.05, 0.8, 20)
     levels = first[:, None] + (most - low)[:, None] * rng.uniform(0, 0.15, (20, 5)).cumsum(1) / 5
@@ -322,7 +355,8 @@ def test_fewer_units_of_two_continuous_parts_have_the_same_means_and_covariance(
     fewer = mean_law.compressed(n, a, b, 0, 3, fine=4)
     assert len(fewer[0]) < 15_000
     for i, j in ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)):
-        assert (fewer[0] * fewer[1]**i * fewer[2]**j).sum() == pytest.approx((n * a**i * b**j).sum(), rel=1e-12)
+        assert (fewer[0] * fewer[1]**i * fewer[2]**j).sum() == pytest.approx((n * a**i * b**j).sum(),
+                rel=1e-12)
 
 
 # ---- speed
@@ -354,10 +388,12 @@ def test_all_methods_refuse_halves_and_misspelt_options(f, name, counts):
 test_bad_input = refuses([
     (lambda: bs.interval(COUNTS, COSTS, method="bdelta_cost"), "not for one classifier's cost"),
     (lambda: bs.difference(JOINTS[0], COSTS, method="bcost"), "not for differences.*bdelta_cost"),
-    (lambda: bs.interval(COUNTS, COSTS, laplace=.1), "'clopper_pearson' has no such option; .*bcost, exact_bootstrap"),
+    (lambda: bs.interval(COUNTS, COSTS, laplace=.1),
+     "'clopper_pearson' has no such option; .*bcost, exact_bootstrap"),
     (lambda: bs.interval(COUNTS, COSTS, method="bcost", prior=1), "there it is in dirichlet|dirichlet"),
     (lambda: bs.interval([[1, 0], [0, 0]], [[0, 1], [1, 0]], method="normal"), "2 examples.*clopper_pearson"),
-    (lambda: bs.interval(COUNTS, [[0, 1, 1], [0, 2, 3], [0, 1, 1]], normalized=True), "best fixed decision costs nothing"),
+    (lambda: bs.interval(COUNTS, [[0, 1, 1], [0, 2, 3], [0, 1, 1]], normalized=True),
+     "best fixed decision costs nothing"),
     (lambda: bs.interval([[5, 1], [0, 0]], [[0, 1], [1, 0]], priors=[.5, .5]), "class 1 has no example"),
     (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"),
     (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"),
@@ -372,10 +408,14 @@ test_bad_input = refuses([
 def test_the_unit_of_clustered_losses_does_not_matter(method):
     rng = np.random.default_rng(3)
     values, clusters = rng.exponential(size=200), rng.integers(0, 40, 200)
-    one, small = (bs.loss_interval(values * unit, clusters=clusters, method=method, rng=0) for unit in (1, 1e-4))
-    assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean, 1e-4 * one.high], rel=1e-9)
-    light = bs.loss_interval(values, sample_weight=np.full(200, 1e-6), clusters=clusters, method=method, rng=0)
-    assert [light.low, light.mean, light.high] == pytest.approx([one.low, one.mean, one.high], rel=1e-9), "nor that of the weights"
+    one, small = (bs.loss_interval(values * unit, clusters=clusters, method=method, rng=0)
+                  for unit in (1, 1e-4))
+    assert [small.low, small.mean, small.high] == pytest.approx([1e-4 * one.low, 1e-4 * one.mean,
+            1e-4 * one.high], rel=1e-9)
+    light = bs.loss_interval(values, sample_weight=np.full(200, 1e-6), clusters=clusters, method=method,
+                             rng=0)
+    assert [light.low, light.mean, light.high] == pytest.approx([one.low, one.mean, one.high],
+            rel=1e-9), "nor that of the weights"
 
 
 TOLL = np.array([[40.], [-7]])  # what every example of a class costs, whatever is decided
@@ -391,7 +431,8 @@ def test_what_every_example_of_a_class_costs_is_no_noise(name, normalized):
     toll = priors @ TOLL[:, 0]
     if normalized:
         moved = bs.interval(counts, costs + TOLL, normalized=True, **options)
-        assert ends(moved) == pytest.approx(np.array(ends(plain)) / (priors @ costs).min(), rel=1e-5)  # in standard form it is not paid
+        # in standard form it is not paid
+        assert ends(moved) == pytest.approx(np.array(ends(plain)) / (priors @ costs).min(), rel=1e-5)
     else:
         assert ends(moved) == pytest.approx(np.array(ends(plain)) + toll, rel=1e-5)
         assert moved.mean == pytest.approx(plain.mean + toll)
@@ -401,13 +442,15 @@ def test_what_every_example_of_a_class_costs_is_no_noise(name, normalized):
 @pytest.mark.parametrize("priors", [None, [.9, .1]])
 def test_what_every_example_costs_does_not_tell_two_test_sets_apart(name, priors):
     first, second, costs = [[450, 50], [5, 495]], [[860, 140], [6, 994]], np.array([[0, 1.], [20, 0]])
-    found = [bs.independent_difference(first, second, c, method=name, priors=priors) for c in (costs, costs + 30)]
+    found = [bs.independent_difference(first, second, c, method=name, priors=priors)
+             for c in (costs, costs + 30)]
     assert ends(found[1]) == pytest.approx(ends(found[0]), abs=1e-6)
     assert found[1].p_value == pytest.approx(found[0].p_value, abs=1e-6)
 
 
 def test_non_inferiority_with_priors_pays_the_toll_too():
-    joint, costs, priors = [[[900, 10], [10, 30]], [[5, 8], [8, 929]]], np.array([[0, 1.], [5, 0]]), np.array([.9, .1])
+    joint, costs, priors = [[[900, 10], [10, 30]], [[5, 8], [8, 929]]], np.array([[0, 1.],
+            [5, 0]]), np.array([.9, .1])
     plain, moved = (bs.difference(joint, c, factor=1.1, priors=priors) for c in (costs, costs + TOLL))
     assert ends(moved) == pytest.approx(np.array(ends(plain)) - .1 * priors @ TOLL[:, 0], rel=1e-6)
 
@@ -419,13 +462,15 @@ def test_notes_name_what_an_error_costs_not_its_share_by_the_priors():
     joint = [[[900, 40], [10, 0]], [[0, 0], [0, 50]]]
     assert "(costs 1000)" in " ".join(bs.difference(joint, costs, priors=[.99, .01]).notes)
     said = " ".join(bs.independent_difference(counts, counts, costs, priors=[.99, .01]).notes)
-    assert "class 1 decided as 0 (costs 1000) on the first test set" in said and "(costs 1000) on the second test set" in said
+    assert ("class 1 decided as 0 (costs 1000) on the first test set" in said
+            and "(costs 1000) on the second test set" in said)
 
 
 @pytest.mark.parametrize("costs", [[[0, 1], [20, 0]], [[0, .35], [12.05, 0]], [[-3, 1, .5], [70, 0, 14]]])
 def test_the_exact_bootstrap_sums_on_the_costs_own_lattice_in_any_currency(costs):
     "Cents are whole numbers of five cents; without the lattice the ends were 2e-4 away."
-    counts = np.array([[450, 50], [5, 495]]) if len(costs[0]) == 2 else np.array([[400, 50, 50], [5, 480, 15]])
+    counts = np.array([[450, 50], [5, 495]]) if len(costs[0]) == 2 else np.array([[400, 50, 50],
+            [5, 480, 15]])
     found = bs.interval(counts, costs, method="exact_bootstrap")
     for unit in (2**-10, 1e-9, .01, 1 / 3, 1e5):
         moved = bs.interval(counts, np.multiply(costs, unit), method="exact_bootstrap")
@@ -435,7 +480,8 @@ def test_the_exact_bootstrap_sums_on_the_costs_own_lattice_in_any_currency(costs
 def test_the_unit_of_weights_does_not_matter():
     "Clusters of two samples against each other: 2.4917 became 2.4846 when all weights were doubled."
     rng = np.random.default_rng(0)
-    who, side, x = rng.integers(0, 15, 400), rng.random(400) < .33, rng.choice([0, 1, 7.], 400, p=[.75, .15, .1])
+    who, side, x = rng.integers(0, 15, 400), rng.random(400) < .33, rng.choice([0, 1, 7.], 400,
+            p=[.75, .15, .1])
     given = {"strata": side, "shares": {True: 1, False: -1}, "bounds": (0, 7), "clusters": who}
     want = bs.loss_difference(x, 0 * x, **given)
     for unit in (2, .5, 3, 1 / 17):
@@ -447,7 +493,8 @@ def test_the_heaviest_unit_that_can_occur():
     rng = np.random.default_rng(0)
     x, batch = rng.choice([0, 1, 60.], 20_000, p=[.9, .0995, .0005]), rng.integers(0, 1000, 20_000)
     rows = bs.loss_interval(x, bounds=(0, 60))
-    batches, wide = (bs.loss_interval(x, clusters=batch, bounds=(0, 60), heaviest=heaviest) for heaviest in (1, None))
+    batches, wide = (bs.loss_interval(x, clusters=batch, bounds=(0, 60), heaviest=heaviest)
+                     for heaviest in (1, None))
     assert batches.high - batches.low == pytest.approx(rows.high - rows.low, rel=.1)
     assert wide.high - wide.low > 3 * (rows.high - rows.low), "a batch of thirty-five rows, all at 60"
     with pytest.raises(ValueError, match="an example of weight 1 was seen"):
@@ -455,20 +502,25 @@ def test_the_heaviest_unit_that_can_occur():
 
 
 def test_weighted_losses_that_are_equal_in_a_class():
-    "Ratios w x / w that differ in their last digit are one value: an integral over their differences has no digits."
+    """Ratios w x / w that differ in their last digit are one value: an integral over their differences has no
+    digits."""
     for seed in range(12):
         w = np.random.default_rng(seed).uniform(.2, 3, 120)
-        options = {"strata": np.repeat([0, 1], [84, 36]), "shares": {0: .9, 1: .1}, "bounds": {0: (0, 3.), 1: (0, .5)}}
+        options = {"strata": np.repeat([0, 1], [84, 36]), "shares": {0: .9, 1: .1},
+                   "bounds": {0: (0, 3.), 1: (0, .5)}}
         found = bs.loss_interval(np.r_[np.zeros(84), np.full(36, .5)], sample_weight=w, **options)
-        only = bs.loss_interval(np.zeros(84), sample_weight=w[:84], bounds=(0, 3.))  # at the low end nothing of class 1 is certain
-        assert found.high == pytest.approx(.05 + .9 * only.high, abs=1e-9) and 0 < found.low < .05 < found.high
+        # at the low end nothing of class 1 is certain
+        only = bs.loss_interval(np.zeros(84), sample_weight=w[:84], bounds=(0, 3.))
+        assert found.high == pytest.approx(.05 + .9 * only.high,
+                                           abs=1e-9) and 0 < found.low < .05 < found.high
 
 
 @pytest.mark.parametrize("level", [0., 1., -1e4])
 def test_what_all_examples_cost_takes_no_digits_from_several_samples(level):
     "Costs that differ in the ninth digit: the common part is known, of either test set."
     own = np.array([[0, 1e-9, 3e-10]])
-    free, found = (bs.interval(np.stack([[[1, 5, 0]], [[0, 2, 7]]], 1)[0].reshape(2, 3), costs, priors=[.3, .7])
+    free, found = (bs.interval(np.stack([[[1, 5, 0]], [[0, 2, 7]]], 1)[0].reshape(2, 3), costs,
+                               priors=[.3, .7])
                    for costs in (np.tile(own, (2, 1)), np.tile(own, (2, 1)) + level))
     width = free.high - free.low
     assert found.low - level == pytest.approx(free.low, abs=max(1e-6 * width, 4e-16 * abs(level)))
@@ -478,7 +530,8 @@ def test_what_all_examples_cost_takes_no_digits_from_several_samples(level):
 def test_six_samples_of_costs_that_are_nearly_the_same():
     "Two test sets of three classes; the common .97 took a hundredth of the width of 1e-9."
     n = np.array([[1., 0, 0], [1, 0, 0], [0, 100000, 0], [2, 0, 0], [1, 0, 0], [1, 0, 0]])[None]
-    prices = np.array([[.02608151423351941, .02608151424356889, .026081514239886517], [.9678238361172286, .9678238359995271, .9678238355139972],
+    prices = np.array([[.02608151423351941, .02608151424356889, .026081514239886517],
+                       [.9678238361172286, .9678238359995271, .9678238355139972],
                        [.0060946507138551105, .006094650707799364, .006094650710882562]])
     a, tail = np.concatenate([prices, -prices])[None], np.array([.25])
     least = a.min(-1, keepdims=True)
@@ -506,7 +559,8 @@ def test_no_number_overflows_on_the_way(priors, miss):
 # ---- the approximate line
 
 AMOUNT = np.random.default_rng(7).lognormal(0, 1.1, 5000)
-PAID = np.where(np.random.default_rng(8).random(5000) < .06, AMOUNT, np.where(np.random.default_rng(9).random(5000) < .05, .2, 0))
+PAID = np.where(np.random.default_rng(8).random(5000) < .06, AMOUNT,
+                np.where(np.random.default_rng(9).random(5000) < .05, .2, 0))
 LINE = ("low", "high", "p_value", "seen")
 
 
@@ -515,7 +569,8 @@ def line(found): return [getattr(found.approximate, name) for name in LINE]
 
 def test_the_approximate_line_costs_nothing_until_it_is_asked():
     found = bs.difference(JOINTS[0], COSTS)
-    assert "approximate" not in vars(found) and found.approximate is found.approximate and "approximate" in vars(found)
+    assert "approximate" not in vars(
+        found) and found.approximate is found.approximate and "approximate" in vars(found)
     assert pickle.loads(pickle.dumps(bs.difference(JOINTS[0], COSTS))).approximate == found.approximate
     assert repr(found) == repr(bs.difference(JOINTS[0], COSTS)) and found == bs.difference(JOINTS[0], COSTS)
 
@@ -524,7 +579,8 @@ def test_the_approximate_line_costs_nothing_until_it_is_asked():
 def test_a_stack_of_approximate_lines_is_its_members(priors):
     for stack, function in ((100 * STACK, bs.interval), (100 * JOINTS, bs.difference)):
         found = line(function(stack, COSTS, priors=priors))
-        assert_allclose(found, np.transpose([line(function(one, COSTS, priors=priors)) for one in stack]), rtol=1e-12)
+        assert_allclose(found, np.transpose([line(function(one, COSTS, priors=priors)) for one in stack]),
+                        rtol=1e-12)
         assert np.isfinite(found[0]).all()
 
 
@@ -533,12 +589,14 @@ def test_weights_of_1_clusters_of_1_and_bounds_of_each_row_are_the_plain_sample(
     x, n = np.where(PAID > .2, 2., PAID), len(PAID)
     plain, rng = line(bs.loss_interval(x, bounds=(0, 4))), np.random.default_rng(1)
     order = rng.permutation(n)
-    for options in (dict(sample_weight=np.ones(n)), dict(clusters=np.arange(n)), dict(clusters=order), dict(strata=np.zeros(n))):
+    for options in (dict(sample_weight=np.ones(n)), dict(clusters=np.arange(n)), dict(clusters=order),
+                    dict(strata=np.zeros(n))):
         for bounds in ((0, 4), (np.zeros(n), 4), (np.zeros(n), np.full(n, 4.))):
             assert_allclose(line(bs.loss_interval(x, bounds=bounds, **options)), plain, rtol=1e-9)
     assert_allclose(line(bs.loss_interval(PAID[order], bounds=(0, AMOUNT[order] + .2))),
                     line(bs.loss_interval(PAID, bounds=(0, AMOUNT + .2))), rtol=1e-9)
-    assert_allclose(line(bs.loss_interval(1e9 * x + 5, bounds=(5, 4e9 + 5)))[:2], 1e9 * np.array(plain[:2]) + 5, rtol=1e-6)
+    assert_allclose(line(bs.loss_interval(1e9 * x + 5, bounds=(5, 4e9 + 5)))[:2], 1e9 * np.array(plain[:2])
+                    + 5, rtol=1e-6)
 
 
 def test_the_approximate_test_is_its_interval():
@@ -547,9 +605,11 @@ def test_the_approximate_test_is_its_interval():
     tables, outside = rng.multinomial(600, rng.dirichlet(np.full(8, .7), 60)).reshape(60, 2, 2, 2), 0
     for level in (.5, .95, .999):
         found = bs.difference(tables, [[0, 1], [4, 0]], confidence=level)
-        here, other = found.approximate, bs.difference(tables.swapaxes(-1, -2), [[0, 1], [4, 0]], confidence=level).approximate
+        here, other = found.approximate, bs.difference(tables.swapaxes(-1, -2), [[0, 1], [4, 0]],
+                                                       confidence=level).approximate
         out = (here.low > 0) | (here.high < 0)
-        assert (out == (here.p_value < 1 - level))[here.offered].all() and np.isnan(here.p_value[~here.offered]).all()
+        assert (out == (here.p_value < 1 - level))[here.offered].all() and np.isnan(
+            here.p_value[~here.offered]).all()
         assert_allclose([here.low, here.high, here.p_value], [-other.high, -other.low, other.p_value])
         outside += out.sum()
     assert 20 < outside < 160
@@ -557,13 +617,16 @@ def test_the_approximate_test_is_its_interval():
 
 def test_when_no_approximate_line_is_offered_it_says_why():
     few = bs.interval([[900, 90], [1, 9]], [[0, 1], [1000, 0]]).approximate
-    assert not few.offered and np.isnan(few.low) and 0 < few.seen < 2 and "2 are needed" in few.reason and few.reason in repr(few)
+    assert not few.offered and np.isnan(
+        few.low) and 0 < few.seen < 2 and "2 are needed" in few.reason and few.reason in repr(few)
     unknown = bs.loss_interval(PAID).approximate
     assert not unknown.offered and "bounds=" in unknown.reason and np.isnan(unknown.least_coverage)
     assert bs.loss_interval(PAID, bounds=(0, AMOUNT + .2)).approximate.offered  # as the words advise
-    assert not bs.loss_interval(PAID, bounds=(0, 100 * AMOUNT.max())).approximate.offered  # any row may cost that much
+    # any row may cost that much
+    assert not bs.loss_interval(PAID, bounds=(0, 100 * AMOUNT.max())).approximate.offered
     assert not bs.loss_interval(np.zeros(50), bounds=(0, 1)).approximate.offered
-    assert not bs.interval([[5, 0], [1, 0]], COSTS[:2, :2], priors=[.5, .5]).approximate.offered  # a class of one example
+    # a class of one example
+    assert not bs.interval([[5, 0], [1, 0]], COSTS[:2, :2], priors=[.5, .5]).approximate.offered
     assert not bs.metric_interval([[90, 8], [3, 40]], "informedness").approximate.offered
     whole = bs.interval(100 * STACK, COSTS).approximate
     assert "5 offered" in repr(whole) and list(whole.to_frame()["low"]) == list(whole.low)
@@ -578,11 +641,14 @@ def test_a_heavier_unit_that_can_occur_is_a_costlier_case():
 
 
 def test_where_the_two_lines_disagree_a_sentence_says_why():
-    "A fee for all against misses that may cost any row's amount; a rule that can lose no more than a false alarm."
-    paid = [bs.loss_difference(PAID, np.full(5000, times * PAID.mean()), bounds=(-1, AMOUNT + .2)) for times in (1.2, 1.4, 1.7)]
+    """A fee for all against misses that may cost any row's amount; a rule that can lose no more than a false
+    alarm."""
+    paid = [bs.loss_difference(PAID, np.full(5000, times * PAID.mean()), bounds=(-1, AMOUNT + .2))
+            for times in (1.2, 1.4, 1.7)]
     assert [found.rejects for found in paid] == [False, False, True]
     assert [found.approximate.p_value < .05 for found in paid] == [False, True, True]
-    assert [bool(found.approximate.reason) for found in paid] == [False, True, False] and "unseen" in paid[1].approximate.reason
+    assert [bool(found.approximate.reason) for found in paid] == [False, True,
+            False] and "unseen" in paid[1].approximate.reason
     gain = bs.loss_difference(np.repeat([-19., 1, 0], [6, 20, 2974]), np.zeros(3000), bounds=(-19, 1))
     assert gain.rejects and gain.approximate.p_value > .05 and "only small losses" in gain.approximate.reason
 
@@ -609,14 +675,19 @@ TESTS = ["conservative", "approximate", "Student's t", "knows the law"]
 @functools.cache
 def chapter():
     "The functions and constants of the chapter's league, and the tables that its slow cells stored."
-    cells = {cell["id"]: cell for cell in json.loads((ROOT / "nbs" / "20_bootstrap.ipynb").read_text(encoding="utf-8"))["cells"]}
+    cells = {cell["id"]: cell for cell
+             in json.loads((ROOT / "nbs" / "20_bootstrap.ipynb").read_text(encoding="utf-8"))["cells"]}
     names = dict(vars(bs)) | {"pd": pd}
     for cell in ("lines4", "lines7"):
         body = ast.parse("".join(cells[cell]["source"])).body
-        constants = [node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).upper() == ast.unparse(node.targets[0])]
-        kept = [node for node in body if isinstance(node, ast.FunctionDef | ast.ImportFrom) or node in constants]
+        constants = [node for node in body if isinstance(node, ast.Assign)
+                     and ast.unparse(node.targets[0]).upper() == ast.unparse(node.targets[0])]
+        kept = [node for node in body if isinstance(node, ast.FunctionDef | ast.ImportFrom)
+                or node in constants]
         exec(compile(ast.Module(kept, []), cell, "exec"), names)
-    stored = {name: pd.read_html(io.StringIO("".join(cells[cell]["outputs"][0]["data"]["text/html"])), index_col=0)[0] for cell, name in (("lines5b", "widths"), ("lines7b", "power"))}
+    stored = {name: pd.read_html(io.StringIO("".join(cells[cell]["outputs"][0]["data"]["text/html"])),
+                                 index_col=0)[0] for cell, name in (("lines5b", "widths"),
+            ("lines7b", "power"))}
     return types.SimpleNamespace(**names), stored
 
 
@@ -625,30 +696,38 @@ def test_the_power_that_is_stored_is_what_a_rerun_finds(constant, errors):
     "All outcomes of a matrix are summed, so the numbers are the same to the digits that are printed."
     league, stored = chapter()
     row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["matrix", constant, errors]
-    assert league.told_apart(.01, np.ones(1), 10_000, constant, errors) == pytest.approx(row[TESTS].to_numpy(float), abs=1.01e-4)
+    assert league.told_apart(.01, np.ones(1), 10_000, constant,
+                             errors) == pytest.approx(row[TESTS].to_numpy(float), abs=1.01e-4)
 
 
 def test_the_test_that_knows_the_law_is_the_same_by_listing_and_by_its_wave():
     league, stored = chapter()
     p, values = league.worth("nobody", .01, np.ones(1), 10_000, 3)
-    null, true = (league.chance_below(np.repeat(q, 10_000, 1), np.repeat(values, 10_000, 1)) for q in (league.nearest_null(p, values), p))
-    assert true(scipy.optimize.brentq(lambda x: null(x) - .025, -50, 0)) == pytest.approx(stored["power"]["knows the law"][1], abs=.002)
+    null, true = (league.chance_below(np.repeat(q, 10_000, 1), np.repeat(values, 10_000, 1))
+                  for q in (league.nearest_null(p, values), p))
+    assert true(scipy.optimize.brentq(lambda x: null(x) - .025, -50,
+                                      0)) == pytest.approx(stored["power"]["knows the law"][1], abs=.002)
 
 
 def test_what_is_stored_of_own_amounts_is_what_other_sets_find():
     league, stored = chapter()
-    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["own amounts", "everybody", 5]
+    row = stored["power"].set_index(["costs", "against", "standard errors"]).loc["own amounts", "everybody",
+            5]
     amounts = np.random.default_rng(5).lognormal(0, 1.1, 20_000)
-    found = league.told_apart(.02, amounts / amounts.mean(), 20_000, "everybody", 5, 200, np.random.default_rng(99))
+    found = league.told_apart(.02, amounts / amounts.mean(), 20_000, "everybody", 5, 200,
+                              np.random.default_rng(99))
     assert found[3] == pytest.approx(row["knows the law"], abs=1.01e-4)
-    assert found[:3] == pytest.approx(row[TESTS[:3]].to_numpy(float), abs=4 * np.hypot(row.iloc[-1], np.sqrt(.25 / 200)))
+    assert found[:3] == pytest.approx(row[TESTS[:3]].to_numpy(float),
+                                      abs=4 * np.hypot(row.iloc[-1], np.sqrt(.25 / 200)))
 
 
 def test_the_widths_that_are_stored_are_what_other_sets_find():
     league, stored = chapter()
     found = league.widths([150, 2000, 8000], [.07, .013], [8, 60], league.TABLES + league.WEIGHTS, 3, 5)
-    assert found["median"].to_numpy() == pytest.approx(stored["widths"].loc[found.index, "median"].to_numpy(), abs=.03)
-    assert (stored["widths"].loc[["own", "own nobody", "own everybody", "clusters"], "median"] < .7).all() and (found["median"] > .85).all()
+    assert found["median"].to_numpy() == pytest.approx(stored["widths"].loc[found.index, "median"].to_numpy(),
+                                                       abs=.03)
+    assert (stored["widths"].loc[["own", "own nobody", "own everybody", "clusters"], "median"]
+            < .7).all() and (found["median"] > .85).all()
 
 
 # what chapter 20 stores of the two lines

@@ -1,6 +1,8 @@
-"""What may be done to a problem without changing the answer, tried on every public function; and that the tries see slips which once were in the package.
+"""What may be done to a problem without changing the answer, tried on every public function; and that the
+tries see slips which once were in the package.
 
-The functions are found, not listed (`invariances.subjects`). A function of new arguments says how they are made (MAKERS there). What does not apply to
+The functions are found, not listed (`invariances.subjects`). A function of new arguments says how they are
+made (MAKERS there). What does not apply to
 a function stands here with its reason, and a reason that is not needed fails.
 """
 import numpy as np
@@ -14,8 +16,10 @@ import cost_eval.api as ce
 RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
 FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
 NO_ARGUMENTS = {  # functions without arguments to change
-    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "Report", "scale.SketchError"], RECORD),
-    **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard", "App", "DecisionRule", "read_table"], FILES),
+    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "Report",
+                     "scale.SketchError"], RECORD),
+    **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard",
+                     "App", "DecisionRule", "read_table"], FILES),
     "as_priors": "reads one argument: test_costs.py, test_forms.py",
     "metric": "a decorator; what it registers is tried",
     "scale.cluster": "hands out workers",
@@ -28,35 +32,50 @@ IN_TIME = "the order of the rows is the order in time"
 PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
-    "Annotators": {"containers": "keeps the table as it was handed over; what evaluate makes of it: test_annotators.py"},
+    "Annotators": {"containers": "keeps the table as it was handed over; what evaluate makes of it: "
+                                 "test_annotators.py"},
     "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER, "weights": FOLDS, "clusters": FOLDS},
-    **dict.fromkeys(["decide", "cross_fit"], {"rows": ANOTHER, "own costs": "a calibrated rule has one cut where all rows have the same costs"}),
+    **dict.fromkeys(["decide", "cross_fit"],
+                    {"rows": ANOTHER,
+                     "own costs": "a calibrated rule has one cut where all rows have the same costs"}),
     "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},
     "cascade": {"rows": ANOTHER},
     "evaluate": {"rows": ANOTHER, "models": PAIRS},
-    "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights", "clusters": "a row stands for several samples: with a label of its own they are one cluster"},
-    "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters", "own costs", "scores"], HANDS_OVER),
+    "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights",
+                         "clusters": "a row stands for several samples: with a label of its own they are one "
+                                     "cluster"},
+    "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters",
+                                   "own costs", "scores"], HANDS_OVER),
     "probability_best": {"classes": DRAWS, "decisions": DRAWS, "models": DRAWS, "clusters": DRAWS},
     "simultaneous_differences": {"models": PAIRS},
-    **{name: dict.fromkeys(["rows", "rows by index"], IN_TIME) for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
+    **{name: dict.fromkeys(["rows", "rows by index"], IN_TIME)
+       for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
     "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},
-    "training_variation": {"rows": ANOTHER, "rows by index": "estimators see the rows in the order in which they stand", "models": PAIRS},
-    "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER, "labels": "it keeps priors as they were said"},
+    "training_variation": {"rows": ANOTHER,
+                           "rows by index": "estimators see the rows in the order in which they stand",
+                           "models": PAIRS},
+    "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER,
+                                                     "labels": "it keeps priors as they were said"},
     "plot_cost_curve": {"scores": "it draws them along the axis"},
-    "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no clusters that would say otherwise"},
-    "uncertain_cost_interval": {"classes": DRAWS, "decisions": DRAWS}, "uncertain_cost_difference": {"classes": DRAWS, "decisions": DRAWS},
+    "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no "
+                                   "clusters that would say otherwise"},
+    "uncertain_cost_interval": {"classes": DRAWS, "decisions": DRAWS},
+    "uncertain_cost_difference": {"classes": DRAWS, "decisions": DRAWS},
     "bcost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     "bdelta_cost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     **{f"{use}[{name}]": dict.fromkeys(["classes", "decisions", "stack"], DRAWS)
-       for use in ("interval", "difference") for name, record in ce.METHODS.items() if record.needs_rng and (record.single if use == "interval" else record.paired)},
-    **dict.fromkeys(["interval[exact_bootstrap]", "difference[exact_bootstrap]"], {"ends": "a discrete law: its ends are the nearest of the values it takes"}),
+       for use in ("interval", "difference") for name, record in ce.METHODS.items() if record.needs_rng
+       and (record.single if use == "interval" else record.paired)},
+    **dict.fromkeys(["interval[exact_bootstrap]", "difference[exact_bootstrap]"],
+                    {"ends": "a discrete law: its ends are the nearest of the values it takes"}),
 }
 
 
 @pytest.mark.parametrize("name", [name for name in iv.subjects() if name not in NO_ARGUMENTS])
 def test_the_answer_stays(name):
     found, reasons = {property_: iv.check(name, property_) for property_ in iv.PROPERTIES}, NOT.get(name, {})
-    assert {p: told for p, told in found.items() if p not in reasons and told not in ("", "holds", "refused")} == {}
+    assert {p: told for p, told in found.items() if p not in reasons
+            and told not in ("", "holds", "refused")} == {}
     unneeded = {p: reason for p, reason in reasons.items() if found[p] in ("", "holds", "refused")}
     assert unneeded == {}, "these properties hold, or mean nothing here: their reasons in NOT are not needed"
 
@@ -69,7 +88,8 @@ def test_no_reason_for_what_is_not_there():
 
 @pytest.mark.parametrize("name", NO_ARGUMENTS)
 def test_what_has_no_arguments_to_change_cannot_be_made_one(name):
-    assert not iv.parameters(iv.subjects()[name]) or iv.missing(name) or name in ("available", "describe", "App", "run", "load", "scale.cluster", "scale.sketch_error"), f"{name} can be tried now"
+    assert not iv.parameters(iv.subjects()[name]) or iv.missing(name) or name in ("available", "describe",
+            "App", "run", "load", "scale.cluster", "scale.sketch_error"), f"{name} can be tried now"
 
 
 def test_a_new_function_is_in_the_suite_or_says_what_is_missing(monkeypatch):

@@ -1,4 +1,5 @@
-"""Labels travel: no order of labels changes a number; tables that do not fit are refused with both lists of labels."""
+"""Labels travel: no order of labels changes a number; tables that do not fit are refused with both lists of
+labels."""
 import copy
 import pickle
 
@@ -37,7 +38,8 @@ def test_classes_may_be_a_cost_matrix():
 
 
 @pytest.mark.parametrize("counts", [
-    confusion_counts([0, 1, 2], [0, 1, 2]), pd.DataFrame(np.eye(3), ["home", "ward", "ICU"], ["home", "ward", "ICU"]), ConfusionCounts(np.eye(3)),
+    confusion_counts([0, 1, 2], [0, 1, 2]), pd.DataFrame(np.eye(3), ["home", "ward", "ICU"],
+        ["home", "ward", "ICU"]), ConfusionCounts(np.eye(3)),
 ], ids=["codes", "frame", "default"])
 def test_other_labels_are_refused_with_both_lists(counts):
     with pytest.raises(ValueError, match=r"counts: .*\['home', 'ward', 'icu'\]|counts: 2 x 2"):
@@ -63,7 +65,8 @@ def test_classes_true_false_in_either_order():
     assert confusion_counts(y, d, classes=[True, False]).array.tolist() == [[1, 1], [1, 0]]
 
 
-@pytest.mark.parametrize("table", [confusion_counts(Y, D), joint_counts(Y, D, D), WARDS, ExampleCosts(fp=1, fn=[2., 3.])], ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize("table", [confusion_counts(Y, D), joint_counts(Y, D, D), WARDS,
+                                   ExampleCosts(fp=1, fn=[2., 3.])], ids=lambda t: type(t).__name__)
 def test_tables_are_read_only_values(table):
     for twin in (copy.copy(table), copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
         assert twin == table and hash(twin) == hash(table) and not twin.array.flags.writeable
@@ -117,8 +120,10 @@ test_bad_input = refuses([
     (lambda: ExampleCosts(fp="much", fn=1), "fp: expected numbers"),
     (lambda: confusion_counts(np.ma.masked_equal([0, 1], 1), [0, 1]), "y_true: 1 masked"),
     (lambda: confusion_counts({0: 1}, [0]), "y_true: a dict"),
-    (lambda: confusion_counts([0], [0]) + confusion_counts([1], [1]), r"\[1\], but those of the first table are \[0\]"),
-    (lambda: BinaryCounts.from_matrix(np.array([[1, 2**63], [1, 1]], np.uint64)), "beyond"), (lambda: BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0), "beyond"),
+    (lambda: confusion_counts([0], [0]) + confusion_counts([1], [1]),
+     r"\[1\], but those of the first table are \[0\]"),
+    (lambda: BinaryCounts.from_matrix(np.array([[1, 2**63], [1, 1]], np.uint64)), "beyond"),
+    (lambda: BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0), "beyond"),
     (lambda: BinaryCounts([1, 0], [1, -1], 1, 1), "from_labels"),
     (lambda: ConfusionCounts([[1, 2], [3]]), "different lengths"),
 ])
@@ -139,15 +144,18 @@ def test_binary_view_of_decisions_with_names_of_their_own():
 def test_a_label_of_another_type_is_the_same_label():
     "The text 0 against the number 0: one rule from counting to pricing."
     y, d = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    for a, b in ((y.astype(str), d), (y, d.astype(str)), (y.astype(float), d.astype(str)), (y.astype(str).astype(object), d.astype(np.uint8))):
+    for a, b in ((y.astype(str), d), (y, d.astype(str)), (y.astype(float), d.astype(str)),
+                 (y.astype(str).astype(object), d.astype(np.uint8))):
         assert confusion_counts(a, b).array.tolist() == [[2, 0], [1, 1]]
         assert losses(a, b, CostMatrix.binary(1, 5)).tolist() == [0, 0, 5, 0]
         assert BinaryCounts.from_labels(a, b) == BinaryCounts(tp=1, fp=0, fn=1, tn=2)
         assert confusion_counts(a, b, classes=["1", "0"]).array.tolist() == [[1, 1], [0, 2]]
         assert (threshold_counts(a, d).counts.tp == threshold_counts(y, d).counts.tp).all()
     text, numbers = confusion_counts(y.astype(str), d.astype(str)), confusion_counts(y, d)
-    assert expected_cost(text, CostMatrix.binary(1, 5)) == expected_cost(numbers, CostMatrix.binary(1, 5, classes=["0", "1"])) == 1.25
-    assert text + numbers == confusion_counts([*"0110", *"0110"], [*"0100", *"0100"]) and numbers.binary("1") == numbers.binary(1)
+    assert expected_cost(text, CostMatrix.binary(1, 5)) == expected_cost(numbers,
+            CostMatrix.binary(1, 5, classes=["0", "1"])) == 1.25
+    assert text + numbers == confusion_counts([*"0110", *"0110"],
+                                              [*"0100", *"0100"]) and numbers.binary("1") == numbers.binary(1)
     with pytest.raises(ValueError, match="y_true: label 'a' is not in"):
         losses(["a"], [0], CostMatrix.binary())
     assert confusion_counts(["1", 1], ["1", 1]).classes == ("1", 1)  # in one array they are two
@@ -161,11 +169,14 @@ OWED = ExampleCosts(fp=1, fn=AMOUNT)
 
 def test_costs_of_rows_keep_their_index():
     assert OWED.index.equals(CUSTOMERS) and ExampleCosts(fp=1, fn=AMOUNT.to_numpy()).index is None
-    for twin in (copy.copy(OWED), pickle.loads(pickle.dumps(OWED)), ExampleCosts.from_array(OWED, classes=["well", "ill"])):
+    for twin in (copy.copy(OWED), pickle.loads(pickle.dumps(OWED)),
+                 ExampleCosts.from_array(OWED, classes=["well", "ill"])):
         assert twin.index.equals(CUSTOMERS)
     turned = OWED[OWED.index.get_indexer(CUSTOMERS[::-1])]
-    assert turned.index.equals(CUSTOMERS[::-1]) and turned == OWED[::-1] and OWED[1:3].index.tolist() == ["c1", "c2"]
-    assert OWED[AMOUNT > 30].index.tolist() == ["c1", "c3", "c5"] and OWED[2] == CostMatrix.binary(fp=1, fn=20)
+    assert turned.index.equals(CUSTOMERS[::-1]) and turned == OWED[::-1] and OWED[1:3].index.tolist() == [
+        "c1", "c2"]
+    assert OWED[AMOUNT > 30].index.tolist() == ["c1", "c3", "c5"] and OWED[2] == CostMatrix.binary(fp=1,
+            fn=20)
     assert ExampleCosts.from_array(OWED.array).index is None
 
 
@@ -194,7 +205,8 @@ def test_the_remedy_for_costs_in_another_order_works():
 
 def test_more_samples_than_64_bits_hold_are_refused():
     "Their total was 0 or negative; as floats they are kept."
-    for table in ([[2**62, 2**62], [2**62, 2**62]], np.full((2, 2), 2**63 - 1), [[[1, 1], [1, 1]], [[2**63 - 1, 1], [0, 0]]]):
+    for table in ([[2**62, 2**62], [2**62, 2**62]], np.full((2, 2), 2**63 - 1),
+                  [[[1, 1], [1, 1]], [[2**63 - 1, 1], [0, 0]]]):
         with pytest.raises(ValueError, match="array: .* samples, more than 2.*give the counts as floats"):
             ConfusionCounts(table)
     with pytest.raises(ValueError, match="give the counts as floats"):

@@ -1,4 +1,5 @@
-"""The study of metrics: rank correlations by their definitions and SciPy, the standardised coefficient by enumeration, the engine by plain loops."""
+"""The study of metrics: rank correlations by their definitions and SciPy, the standardised coefficient by
+enumeration, the engine by plain loops."""
 from itertools import permutations
 from math import fsum
 
@@ -28,7 +29,8 @@ WEIGHTED = [None, 0., 2., 7.5]
 values_with_ties = st.lists(st.integers(-4, 4), min_size=1, max_size=12)
 
 
-@given(st.lists(values_with_ties.map(tuple), min_size=1, max_size=3).filter(lambda rows: len({len(r) for r in rows}) == 1))
+@given(st.lists(values_with_ties.map(tuple), min_size=1,
+                max_size=3).filter(lambda rows: len({len(r) for r in rows}) == 1))
 @few
 def test_mean_ranks_are_scipys(rows):
     v = np.array(rows, float)
@@ -46,10 +48,12 @@ def plain_coefficient(x, y, n0):
     x, y = stats.rankdata([-v for v in x]), stats.rankdata([-v for v in y])
     w = [1. if n0 is None else (a + n0) ** -2 + (b + n0) ** -2 for a, b in zip(x, y)]
     mx, my = fsum(i * a for i, a in zip(w, x)) / fsum(w), fsum(i * b for i, b in zip(w, y)) / fsum(w)
-    return fsum(i * (a - mx) * (b - my) for i, a, b in zip(w, x, y)) / (fsum(i * (a - mx)**2 for i, a in zip(w, x)) * fsum(i * (b - my)**2 for i, b in zip(w, y)))**.5
+    return fsum(i * (a - mx) * (b - my) for i, a, b in zip(w, x, y)) / (fsum(i * (a - mx)**2
+            for i, a in zip(w, x)) * fsum(i * (b - my)**2 for i, b in zip(w, y)))**.5
 
 
-@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=15), st.sampled_from(WEIGHTED), seeds)
+@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=15),
+       st.sampled_from(WEIGHTED), seeds)
 @few
 def test_weighted_spearman_by_its_definition(pairs, n0, seed):
     x, y = np.array(pairs, float).T
@@ -60,10 +64,12 @@ def test_weighted_spearman_by_its_definition(pairs, n0, seed):
     if n0 is None: return
     order = np.random.default_rng(seed).permutation(len(x))
     assert study.weighted_spearman(x, y, n0) == got
-    for other in (study.weighted_spearman(y, x, n0), study.weighted_spearman(np.exp(x), y**3, n0), study.weighted_spearman(x[order], y[order], n0)):
+    for other in (study.weighted_spearman(y, x, n0), study.weighted_spearman(np.exp(x), y**3, n0),
+                  study.weighted_spearman(x[order], y[order], n0)):
         assert other == pytest.approx(got, abs=1e-12)
     assert study.weighted_spearman(x, x, n0) == pytest.approx(1)
-    assert study.weighted_spearman(np.stack([x, -x]), y, n0) == pytest.approx([got, plain_coefficient(-x, y, n0)], abs=1e-9)
+    assert study.weighted_spearman(np.stack([x, -x]), y,
+                                   n0) == pytest.approx([got, plain_coefficient(-x, y, n0)], abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=30))
@@ -80,7 +86,8 @@ def test_the_top_counts_more():
     ideal = np.arange(10, 0, -1.)
     top, bottom = ideal.copy(), ideal.copy()
     top[:2], bottom[-2:] = top[1::-1], bottom[:-3:-1]
-    assert study.weighted_spearman(ideal, top, 0) < study.weighted_spearman(ideal, top, 2) < stats.spearmanr(ideal, top).statistic < study.weighted_spearman(ideal, bottom)
+    assert study.weighted_spearman(ideal, top, 0) < study.weighted_spearman(ideal, top,
+            2) < stats.spearmanr(ideal, top).statistic < study.weighted_spearman(ideal, bottom)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -104,15 +111,18 @@ def test_moments_by_enumeration(n, n0):
     gamma = all_coefficients(n, n0)
     d = gamma - gamma.mean()
     m = study.spearman_moments(n, n0)
-    assert (m.mean, m.lower, m.upper, m.error) == pytest.approx((gamma.mean(), (np.minimum(d, 0)**2).mean(), (np.maximum(d, 0)**2).mean(), 0), abs=1e-12)
+    assert (m.mean, m.lower, m.upper, m.error) == pytest.approx((gamma.mean(), (np.minimum(d, 0)**2).mean(),
+            (np.maximum(d, 0)**2).mean(), 0), abs=1e-12)
     assert m.lower + m.upper == pytest.approx(gamma.var())
 
 
 def test_moments_of_random_permutations_within_their_error():
     gamma, m = all_coefficients(9, 2.), study.spearman_moments(9)
     assert m.error == pytest.approx(gamma.std() / np.sqrt(1 << 17), rel=.02)
-    assert abs(m.mean - gamma.mean()) < 4 * m.error and m.lower + m.upper == pytest.approx(gamma.var(), rel=.02)
-    assert study.spearman_moments(12, n_draws=1000).error == pytest.approx(study.spearman_moments(12).error * np.sqrt((1 << 17) / 1000), rel=.1)
+    assert abs(m.mean - gamma.mean()) < 4 * m.error and m.lower + m.upper == pytest.approx(gamma.var(),
+            rel=.02)
+    assert study.spearman_moments(12, n_draws=1000).error == pytest.approx(study.spearman_moments(12).error
+            * np.sqrt((1 << 17) / 1000), rel=.1)
 
 
 @pytest.mark.parametrize("n0", [0., 2., 30., 1e6])
@@ -126,10 +136,12 @@ def test_standardised_coefficients_of_all_permutations_have_mean_0(n, n0):
 
 
 def increasing_forms(moments):
-    "By brute force: the values at the mean with which a curve of two parabolas with mean 0 and ends -1, 1 increases."
+    """By brute force: the values at the mean with which a curve of two parabolas with mean 0 and ends -1, 1
+    increases."""
     below, above = 1 + moments.mean, 1 - moments.mean
     g0 = np.linspace(-1, 1, 4001)
-    mean = g0 + moments.upper * (1 - g0) / above**2 - moments.lower * (1 + g0) / below**2  # = g1 times what follows
+    # = g1 times what follows
+    mean = g0 + moments.upper * (1 - g0) / above**2 - moments.lower * (1 + g0) / below**2
     with np.errstate(divide="ignore", invalid="ignore"):
         g1 = mean / (moments.upper / above - moments.lower / below)
     ends = 2 * (1 + g0) / below - g1, 2 * (1 - g0) / above - g1  # slopes at -1 and 1
@@ -141,19 +153,22 @@ def test_the_standardised_form_increases_where_any_does(values):
     gamma = np.array(values)
     d = gamma - gamma.mean()
     assume(gamma.std() > .05 and abs(gamma.mean()) < .9)
-    moments = study.SpearmanMoments(float(gamma.mean()), float((np.minimum(d, 0)**2).mean()), float((np.maximum(d, 0)**2).mean()), 0.)
+    moments = study.SpearmanMoments(float(gamma.mean()), float((np.minimum(d, 0)**2).mean()),
+                                    float((np.maximum(d, 0)**2).mean()), 0.)
     curve = study.standardize_spearman(np.linspace(-1, 1, 501), moments)
     assert_allclose(curve[[0, -1]], [-1, 1], atol=1e-9)
     assert study.standardize_spearman(gamma, moments).mean() == pytest.approx(0, abs=1e-6)
     at_mean = increasing_forms(moments)
     if len(at_mean):
         assert (np.diff(curve) > -1e-9).all()
-        assert abs(study.standardize_spearman(moments.mean, moments)) <= np.abs(at_mean).min() + 1e-6, "the one nearest 0"
+        assert abs(study.standardize_spearman(moments.mean,
+                                              moments)) <= np.abs(at_mean).min() + 1e-6, "the one nearest 0"
 
 
 @pytest.mark.parametrize("mean, lower", [(.8, .05), (-.8, .05 * .2 / 1.8), (0, .2), (.3, .1)])
 def test_the_standardised_form_where_its_slope_is_free(mean, lower):
-    "Equal shares of both sides in the condition on the mean: any slope has mean 0; the curve must still rise from -1 to 1."
+    """Equal shares of both sides in the condition on the mean: any slope has mean 0; the curve must still
+    rise from -1 to 1."""
     moments = study.SpearmanMoments(mean, lower, lower * (1 - mean) / (1 + mean), 0.)
     curve = study.standardize_spearman(np.linspace(-1, 1, 501), moments)
     assert_allclose(curve[[0, -1]], [-1, 1], atol=1e-9)
@@ -164,7 +179,8 @@ def test_the_standardised_form_where_its_slope_is_free(mean, lower):
 
 @pytest.mark.parametrize("n", range(4, 9))
 def test_with_the_slip_the_mean_is_not_0(n):
-    assert abs(study.standardize_spearman(all_coefficients(n, 2.), study.spearman_moments(n), slip=True).mean()) > 1e-3
+    assert abs(study.standardize_spearman(all_coefficients(n, 2.), study.spearman_moments(n),
+                                          slip=True).mean()) > 1e-3
 
 
 @given(st.permutations(range(7)))
@@ -223,7 +239,8 @@ def test_draws_are_possible(n, data, skill):
     assert (tp >= np.maximum(0, k - (n - p))).all() and (tp <= np.minimum(k, p)).all()
     least, most = np.r_[0, np.cumsum(ascending)][missed], np.r_[0, np.cumsum(ascending[::-1])][missed]
     assert (lost >= least - 1e-9).all() and (lost <= most + 1e-9).all()
-    assert (lost <= lost[:, :1] + 1e-9).all()  # all predictions of a sample have the same leavers; number 0 calls none of them
+    # all predictions of a sample have the same leavers; number 0 calls none of them
+    assert (lost <= lost[:, :1] + 1e-9).all()
     assert_array_equal(tp[:, -1], p)
     again = study._draw_predictions(revenues, p, 30, skill, np.random.default_rng(seed))
     assert_array_equal(tp, again[0])
@@ -239,7 +256,8 @@ def test_draws_are_hypergeometric_and_the_missed_a_random_sample():
         law = stats.hypergeom(n, p, k)
         assert abs(tp[:, k].mean() - p * k / n) <= 4.5 * law.std() / np.sqrt(m)
         possible = np.arange(max(0, k - n + p), min(k, p) + 1)
-        if len(possible) > 1: assert stats.chisquare(np.bincount(tp[:, k], minlength=p + 1)[possible], m * law.pmf(possible)).pvalue > 1e-4
+        if len(possible) > 1: assert stats.chisquare(np.bincount(tp[:, k], minlength=p + 1)[possible],
+                                                     m * law.pmf(possible)).pvalue > 1e-4
     for missed in range(1, p + 1):  # mean and variance of a sum of revenues drawn without replacement
         sums = lost[:, 6][p - tp[:, 6] == missed]
         sd = np.sqrt(missed * revenues.var(ddof=1) * (1 - missed / n))
@@ -257,7 +275,8 @@ def test_skill_is_the_distance_of_two_normal_distributions(skill):
 
 
 def test_skill_raises_the_hits():
-    hits = [study._draw_predictions(np.ones(15), 6, 1000, skill, np.random.default_rng(0))[0][:, 6].mean() for skill in (0., 1., (1., 3.), 3.)]
+    hits = [study._draw_predictions(np.ones(15), 6, 1000, skill, np.random.default_rng(0))[0][:, 6].mean()
+            for skill in (0., 1., (1., 3.), 3.)]
     assert hits[0] + .5 < hits[1] and hits[1] + .3 < hits[2] and hits[2] + .3 < hits[3]
 
 
@@ -271,7 +290,8 @@ def column(table):
 
 
 def test_study_by_a_plain_simulation():
-    "Loops, churn costs sample by sample and SciPy's coefficient, with other random numbers: equal up to the Monte Carlo error."
+    """Loops, churn costs sample by sample and SciPy's coefficient, with other random numbers: equal up to the
+    Monte Carlo error."""
     rng, r, m = np.random.default_rng(11), np.random.default_rng(3).uniform(1, 9, 16), 300
     for prevalence, weight in ((.25, .8), (.5, .3)):
         p = round(16 * prevalence)
@@ -283,11 +303,15 @@ def test_study_by_a_plain_simulation():
             d = np.zeros((17, 16), bool)
             for k in range(17): d[k, rng.permutation(16)[:k]] = True
             bill, tpr, fpr = cost_parts(y, d, costs).total, d[:, y].mean(1), d[:, ~y].mean(1)
-            merit = {"weighted_accuracy": weight * p * tpr - (1 - weight) * (16 - p) * fpr, "recall": tpr, "informedness": tpr - fpr}
-            for name in found: found[name].append(stats.spearmanr(np.round(merit[name], 9), -np.round(bill, 9)).statistic)
-        ours = cost_correlation(r, prevalence, weight, metrics=list(found), n_samples=m, rng=0).set_index("metric")
+            merit = {"weighted_accuracy": weight * p * tpr - (1 - weight) * (16 - p) * fpr, "recall": tpr,
+                     "informedness": tpr - fpr}
+            for name in found: found[name].append(stats.spearmanr(np.round(merit[name], 9),
+                    -np.round(bill, 9)).statistic)
+        ours = cost_correlation(r, prevalence, weight, metrics=list(found), n_samples=m,
+                                rng=0).set_index("metric")
         for name, sample in found.items():
-            assert abs(ours["mean"][name] - np.mean(sample)) < 4 * np.sqrt((ours["std"][name]**2 + np.var(sample)) / m)
+            assert abs(ours["mean"][name] - np.mean(sample)) < 4 * np.sqrt((ours["std"][name]**2
+                    + np.var(sample)) / m)
             assert ours["std"][name] == pytest.approx(np.std(sample), rel=.2)
 
 
@@ -308,39 +332,47 @@ def test_weighted_study_is_the_standardised_coefficient(end):
 def test_study_is_reproducible_and_independent_of_jobs(revenues):
     given = dict(metrics=["mcc", "weighted_accuracy", "h_informed"], n_samples=10)
     one = cost_correlation(revenues, [.2, .7], [.3, .6, .9], rng=4, **given)
-    two, other = (cost_correlation(revenues, [.2, .7], [.3, .6, .9], rng=rng, n_jobs=jobs, **given) for rng, jobs in ((4, 2), (5, 1)))
+    two, other = (cost_correlation(revenues, [.2, .7], [.3, .6, .9], rng=rng, n_jobs=jobs, **given)
+                  for rng, jobs in ((4, 2), (5, 1)))
     assert one.equals(two) and not one.equals(other)
-    assert list(one.columns) == ["metric", "prevalence", "weight", "mean", "std"] and len(one) == 18 and one["mean"].between(-1, 1).all()
+    assert list(one.columns) == ["metric", "prevalence", "weight", "mean",
+                                 "std"] and len(one) == 18 and one["mean"].between(-1, 1).all()
     alone = cost_correlation(revenues, .2, .6, metrics="mcc", n_samples=10, rng=4)
     assert alone["mean"].item() == column(one)["mcc", .2, .6]  # other weights and metrics change nothing
 
 
 @pytest.mark.parametrize("revenue", [1., 1 / 3, 1e7 / 3, 1e-8 / 3])
 def test_with_equal_revenues_weighted_accuracy_is_perfect(revenue):
-    table = cost_correlation(np.full(30, revenue), [.1, .5, .8], [.1, .35, .7], metrics=["weighted_accuracy", "expected_weighted_accuracy", "recall"], n_samples=5, rng=0)
+    table = cost_correlation(np.full(30, revenue), [.1, .5, .8], [.1, .35, .7], metrics=["weighted_accuracy",
+            "expected_weighted_accuracy", "recall"], n_samples=5, rng=0)
     assert_allclose(table.query("metric == 'weighted_accuracy'")["mean"], 1, rtol=1e-12)
     assert (table.query("metric == 'recall'")["mean"] < .999).all()
-    assert (table.query("metric == 'expected_weighted_accuracy'")["mean"] > .99).all()  # the weight is known to four digits
+    # the weight is known to four digits
+    assert (table.query("metric == 'expected_weighted_accuracy'")["mean"] > .99).all()
 
 
-TWINS = [("informedness", "single_point_auc"), ("accuracy", "h_measure"), ("weighted_accuracy", "mean_subjective_utility"), ("weighted_accuracy", "cost_score"),
+TWINS = [("informedness", "single_point_auc"), ("accuracy", "h_measure"),
+         ("weighted_accuracy", "mean_subjective_utility"), ("weighted_accuracy", "cost_score"),
          ("informedness", "weighted_relative_accuracy")]
 
 
 @pytest.mark.parametrize("one, other", TWINS)
 def test_twins_rank_alike(revenues, one, other):
-    table = column(cost_correlation(revenues, [.2, .6], [.2, .5, .9], metrics=[one, other, "recall"], n_samples=6, weighted="best", rng=1))
+    table = column(cost_correlation(revenues, [.2, .6], [.2, .5, .9], metrics=[one, other, "recall"],
+                                    n_samples=6, weighted="best", rng=1))
     assert_allclose(table[one], table[other], atol=1e-12)
     assert not np.allclose(table[one], table["recall"])
 
 
 def test_at_weight_one_half_weighted_accuracy_is_accuracy(revenues):
-    table = column(cost_correlation(revenues, [.2, .6], [.2, .5], metrics=["accuracy", "weighted_accuracy"], n_samples=6, rng=1)).unstack("weight")
+    table = column(cost_correlation(revenues, [.2, .6], [.2, .5], metrics=["accuracy", "weighted_accuracy"],
+                                    n_samples=6, rng=1)).unstack("weight")
     assert_array_equal(table.loc["accuracy", .5], table.loc["weighted_accuracy", .5])
     assert not np.allclose(table.loc["accuracy", .2], table.loc["weighted_accuracy", .2])
 
 
-@pytest.mark.parametrize("name", [*study.STUDY_METRICS, "likelihood_ratio_positive", "diagnostic_odds_ratio", "cost_score"])
+@pytest.mark.parametrize("name", [*study.STUDY_METRICS, "likelihood_ratio_positive", "diagnostic_odds_ratio",
+                                  "cost_score"])
 def test_study_ranks_are_those_of_the_metric_and_of_the_bill(revenues, name):
     ranks = study_ranks(revenues, .3, .7, name, rng=5)
     by_metric, by_bill = ranks.by_metric, ranks.by_bill
@@ -348,7 +380,8 @@ def test_study_ranks_are_those_of_the_metric_and_of_the_bill(revenues, name):
     calls = np.arange(31)
     fp = calls - tp
     beta = study.matched_beta(.7, 30, revenues.std() / revenues.mean())
-    options = {"h_informed": dict(a=beta[0], b=beta[1]), "expected_weighted_accuracy": dict(a=beta[1], b=beta[0])}.get(name, {})
+    options = {"h_informed": dict(a=beta[0], b=beta[1]), "expected_weighted_accuracy": dict(a=beta[1],
+            b=beta[0])}.get(name, {})
     metric = METRICS["h_measure" if name == "h_informed" else name]
     value = metric(BinaryCounts(tp, fp, 9 - tp, 21 - fp), [[0, .3], [.7, 0]], undefined=0., **options)
     best = name == "h_informed" or metric.greater_is_better
@@ -357,9 +390,11 @@ def test_study_ranks_are_those_of_the_metric_and_of_the_bill(revenues, name):
 
 
 def test_mean_costs_of_a_population(revenues):
-    "With the revenues themselves as population nothing changes; with dearer ones a call costs more, and the bill favours fewer calls."
+    """With the revenues themselves as population nothing changes; with dearer ones a call costs more, and the
+    bill favours fewer calls."""
     given = dict(metrics="accuracy", n_samples=20, rng=0)
-    same, dear = (cost_correlation(revenues, .3, .8, population=v, **given)["mean"].item() for v in (revenues, 5 * revenues))
+    same, dear = (cost_correlation(revenues, .3, .8, population=v, **given)["mean"].item()
+                  for v in (revenues, 5 * revenues))
     assert same == cost_correlation(revenues, .3, .8, **given)["mean"].item() and dear != same
     ranks = study_ranks(revenues, .3, .8, "accuracy", population=50 * revenues, rng=0)
     assert_array_equal(ranks.by_bill, np.arange(1, 32))  # calls cost ten times what they bring
@@ -367,7 +402,8 @@ def test_mean_costs_of_a_population(revenues):
 
 def test_samples_are_what_the_table_averages(revenues):
     given = dict(metrics=["mcc", "weighted_accuracy"], n_samples=7, rng=3)
-    samples, table = study.correlation_samples(revenues, [.2, .7], [.3, .6, .9], **given), cost_correlation(revenues, [.2, .7], [.3, .6, .9], **given)
+    samples, table = study.correlation_samples(revenues, [.2, .7], [.3, .6,
+            .9], **given), cost_correlation(revenues, [.2, .7], [.3, .6, .9], **given)
     assert samples.shape == (2, 3, 2, 7)
     assert_allclose(samples.mean(-1).ravel(), table["mean"])
     assert_allclose(samples.std(-1).ravel(), table["std"])
@@ -379,16 +415,19 @@ def test_samples_are_what_the_table_averages(revenues):
 
 def test_a_metric_of_ones_own(revenues):
     "A function of counts and costs, by its name; the built-in metric under another name is the same."
-    mine = {"own": lambda c, costs: costs[1, 0] * c.tp + costs[0, 1] * c.tn, "alias": "weighted_accuracy", "reversed": lambda c, costs: -c.tp}
+    mine = {"own": lambda c, costs: costs[1, 0] * c.tp + costs[0, 1] * c.tn, "alias": "weighted_accuracy",
+            "reversed": lambda c, costs: -c.tp}
     table = column(cost_correlation(revenues, [.2, .6], [.3, .8], metrics=mine, n_samples=6, rng=1))
     assert_allclose(table["own"], table["alias"], atol=1e-9)
-    assert_allclose(table["reversed"], -column(cost_correlation(revenues, [.2, .6], [.3, .8], metrics="recall", n_samples=6, rng=1))["recall"], atol=1e-12)
+    assert_allclose(table["reversed"], -column(cost_correlation(revenues, [.2, .6], [.3, .8],
+            metrics="recall", n_samples=6, rng=1))["recall"], atol=1e-12)
     ranks = study_ranks(revenues, .3, .7, mine["own"], rng=0)
     assert_array_equal(ranks.by_metric, study_ranks(revenues, .3, .7, "weighted_accuracy", rng=0).by_metric)
 
 
 def test_customers_may_cost_more_than_they_bring(revenues):
-    table = cost_correlation(np.r_[revenues, -5., -20.], .3, .5, metrics="weighted_accuracy", n_samples=10, rng=0)
+    table = cost_correlation(np.r_[revenues, -5., -20.], .3, .5, metrics="weighted_accuracy", n_samples=10,
+                             rng=0)
     assert .5 < table["mean"].item() < 1
 
 
@@ -396,7 +435,8 @@ def test_means_are_sorted_by_the_last_column():
     import pandas as pd
     table = pd.DataFrame({"flips": [.1, .9, .3], "skill": [.8, .2, .5]}, index=["a", "b", "c"])
     ax = study.plot_mean_correlations(table)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "c", "a"] and {"flips", "skill"} <= {t.get_text() for t in ax.findobj(Text)}
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "c", "a"] and {"flips",
+            "skill"} <= {t.get_text() for t in ax.findobj(Text)}
 
 
 # ---- pictures
@@ -410,7 +450,8 @@ test_bad_input = refuses([
     (lambda: study.weighted_spearman([1, 2, NAN], [1, 2, 3]), "^x:"),
     (lambda: study.weighted_spearman([1, 2, 3], [NAN, 2, 3]), "^y:"),
     (lambda: study.weighted_spearman([1, 2], [1, 2]), "^x:"),
-    (lambda: cost_correlation(R, .5, .5, rng=np.random.Generator(np.random.RandomState(0)._bit_generator)), "^rng: .*default_rng"),
+    (lambda: cost_correlation(R, .5, .5, rng=np.random.Generator(np.random.RandomState(0)._bit_generator)),
+     "^rng: .*default_rng"),
     (lambda: cost_correlation(R, .5, .5, weighted=[None, "best"]), "^weighted"),
     (lambda: study.correlation_samples(R, .5, .5, weighted=[None, "bets"]), "^weighted: .*best"),
     (lambda: cost_correlation(R, .04, .5), "^prevalences.*class empty"),
@@ -420,5 +461,6 @@ test_bad_input = refuses([
     (lambda: cost_correlation(R, .5, .5, metrics={"mine": lambda c, costs: 1.}), "^metrics"),
     (lambda: cost_correlation(R, .5, .5, metrics={"mine": lambda c, costs: c.tp * NAN}), "^metrics"),
     (lambda: rank_correlation(np.ones((2, 3)), np.ones((4, 3))), "^x, y"),
-    (lambda: study.plot_correlation_map(cost_correlation(R, .5, .5, metrics="mcc", n_samples=2), "f1"), "^metric"),
+    (lambda: study.plot_correlation_map(cost_correlation(R, .5, .5, metrics="mcc", n_samples=2), "f1"),
+     "^metric"),
 ])

@@ -1,4 +1,5 @@
-"""Every metric of the registry goes through the same invariances; after that, checks against independent sources."""
+"""Every metric of the registry goes through the same invariances; after that, checks against independent
+sources."""
 
 import inspect
 
@@ -34,7 +35,7 @@ def labels_of(counts):
     return np.repeat([0, 0, 1, 1], counts.ravel()), np.repeat([0, 1, 0, 1], counts.ravel())
 
 
-# --- the registry --------------------------------------------------------------------------------------------------------------------
+# --- the registry -------------------------------------------------------------------------------------------
 
 @every_metric
 def test_record_is_complete(metric):
@@ -56,7 +57,7 @@ def test_record_is_complete(metric):
     assert f"`{metric.name}`" in METRICS._repr_markdown_() and metric.name in metric._repr_markdown_()
 
 
-# --- invariances ---------------------------------------------------------------------------------------------------------------------
+# --- invariances --------------------------------------------------------------------------------------------
 
 
 @every_metric
@@ -77,7 +78,8 @@ def test_symmetric_exactly_where_claimed(metric):
 
 def test_symmetric_metrics_include_those_the_paper_lists():
     listed = """accuracy mcc cohen_kappa g_mean single_point_auc class_balance_accuracy imbalance_accuracy p4 weighted_class_accuracy weighted_relative_accuracy
-    accuracy_cost_distance h_measure weighted_accuracy expected_weighted_accuracy""".split()  # Lombardo et al. 2025, section 6.2
+    # Lombardo et al. 2025, section 6.2
+    accuracy_cost_distance h_measure weighted_accuracy expected_weighted_accuracy""".split()
     assert all(METRICS[name].symmetric for name in listed)
 
 
@@ -176,10 +178,12 @@ def test_positive_over_zero_is_infinite():
     assert METRICS["cost_score"]([[5, 3], [0, 0]], COSTS) == np.inf
 
 
-# --- independent sources -------------------------------------------------------------------------------------------------------------
+# --- independent sources ------------------------------------------------------------------------------------
 
 C_FP, C_FN = 2, 7
-PRINTED = {  # of what scikit-learn does not have, the formulas as printed in the papers, typed a second time with plain numbers
+# of what scikit-learn does not have, the formulas as printed in the papers, typed a second time with plain
+# numbers
+PRINTED = {
     "lift": lambda TP, FP, FN, TN: TP / (TP + FP) / ((TP + FN) / (TP + FP + FN + TN)),
     "diagnostic_odds_ratio": lambda TP, FP, FN, TN: (TP / FP) / (FN / TN),
     "markedness": lambda TP, FP, FN, TN: TP / (TP + FP) - FN / (TN + FN),
@@ -320,10 +324,12 @@ def test_expected_weighted_accuracy_integrates_once_a_prevalence(monkeypatch, pr
     rows, expit = [], special.expit
     monkeypatch.setattr(special, "expit", lambda x: rows.append(len(x)) or expit(x))
     tp, p = np.arange(size) % 60, 60 + np.arange(size) % prevalences
-    found = METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp, fp=0 * tp + 7, fn=p - tp, tn=0 * tp + 30))
+    found = METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp, fp=0 * tp + 7, fn=p - tp,
+            tn=0 * tp + 30))
     assert rows == [prevalences]
     k = np.array([0, 5, size - 1])
-    each = [METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp[i], fp=7, fn=p[i] - tp[i], tn=30)) for i in k]
+    each = [METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp[i], fp=7, fn=p[i] - tp[i], tn=30))
+            for i in k]
     same(found[k], each, rtol=0, atol=1e-15)
 
 
@@ -354,7 +360,7 @@ def test_h_measure_is_the_ratio_of_two_means(a, b):
     same(METRICS["h_measure"](INTERIOR[3], a=a, b=b), expected, rtol=1e-7)
 
 
-# --- costs ---------------------------------------------------------------------------------------------------------------------------
+# --- costs --------------------------------------------------------------------------------------------------
 
 GENERAL = np.array([[1.0, 4.0], [9.0, 3.0]])  # correct decisions cost something
 
@@ -409,7 +415,7 @@ def test_evaluate_metrics_equals_one_by_one_across_blocks():
         same(evaluate_metrics(form, names="p4")["p4"], values["p4"])
 
 
-# --- many at once --------------------------------------------------------------------------------------------------------------------
+# --- many at once -------------------------------------------------------------------------------------------
 
 
 def test_evaluate_metrics_scalars_names_and_conventions():
@@ -418,7 +424,7 @@ def test_evaluate_metrics_scalars_names_and_conventions():
     assert evaluate_metrics(np.empty((0, 2, 2)), COSTS)["mcc"].shape == (0,)
 
 
-# --- more than two classes -----------------------------------------------------------------------------------------------------------
+# --- more than two classes ----------------------------------------------------------------------------------
 
 MULTI = np.random.default_rng(6).integers(0, 12, (40, 4, 4))
 MULTI[0, 3] = 0  # class 3 does not occur,
@@ -460,15 +466,16 @@ GOOD = np.array([[5, 2], [1, 3]])
 
 
 @pytest.mark.parametrize("name", ["weighted_accuracy", "cost_score", "net_benefit"])
-@pytest.mark.parametrize("costs", [[[1, 0], [0, 1]], [[1, 0], [5, 0]], [[0, 1], [0, 5]]], ids=["both rows", "the first", "the second"])
+@pytest.mark.parametrize("costs", [[[1, 0], [0, 1]], [[1, 0], [5, 0]], [[0, 1], [0, 5]]],
+                         ids=["both rows", "the first", "the second"])
 def test_costs_with_their_columns_swapped_are_refused(name, costs):
     with pytest.raises(ValueError, match="columns swapped"):
         METRICS[name](GOOD, costs)
 
 
-# --- bad input -----------------------------------------------------------------------------------------------------------------------
+# --- bad input ----------------------------------------------------------------------------------------------
 
-# --- types and labels ----------------------------------------------------------------------------------------------------------------
+# --- types and labels ---------------------------------------------------------------------------------------
 
 
 @every_metric
@@ -494,7 +501,7 @@ def test_the_order_of_labels_cannot_change_a_number(metric):
         metric(LabelledTable(GOOD, classes=["no", "maybe"]), costs)
 
 
-# --- metrics as functions of the error rates -----------------------------------------------------------------------------------------
+# --- metrics as functions of the error rates ----------------------------------------------------------------
 
 FRACTIONAL = [m for m in METRICS.values() if m.linear_fractional is not None]
 CLOSED = [m for m in METRICS.values() if m.uniform_cdf is not None]
@@ -584,7 +591,8 @@ def test_no_metric_has_both_forms_and_most_have_one():
 
 
 @pytest.mark.parametrize("name, parameter, legal, illegal", [
-    ("weighted_accuracy", "weight", [0, 0.5, 1], [-1e-3, 1.001, np.nan]), ("net_benefit", "threshold", [0, 0.99], [-1e-3, 1, 1.5]),
+    ("weighted_accuracy", "weight", [0, 0.5, 1], [-1e-3, 1.001, np.nan]),
+    ("net_benefit", "threshold", [0, 0.99], [-1e-3, 1, 1.5]),
     ("cost_score", "cost_ratio", [0, 1e6], [-1e-3, np.inf]), ("f_beta", "beta", [0, 1e3], [-1e-3, np.inf]),
     ("h_measure", "a", [0.01, 50], [0.0099, 0, np.inf]), ("h_measure", "b", [0.01, 50], [0.0099, 0, np.inf])])
 def test_parameters_are_legal_up_to_their_ends(name, parameter, legal, illegal):
@@ -600,7 +608,8 @@ def test_parameters_are_legal_up_to_their_ends(name, parameter, legal, illegal):
 def test_bounds_are_reached(name):
     "By a table of extremes, or nearly."
     cells = (0, 1, 3, 1000)
-    tables = np.array([[[a, b], [c, d]] for a in cells for b in cells for c in cells for d in cells if a + b and c + d], float)
+    tables = np.array([[[a, b], [c, d]] for a in cells for b in cells for c in cells for d in cells if a + b
+                       and c + d], float)
     metric, costs = METRICS[name], CostMatrix.binary(fp=1, fn=4)
     values = np.asarray(metric(tables, **({"costs": costs} if metric.needs_costs else {})), float)
     values = values[np.isfinite(values)]

@@ -1,4 +1,5 @@
-"""Every option of every public function matters: changing it changes the result. A loop over the signatures; an option without a case fails."""
+"""Every option of every public function matters: changing it changes the result. A loop over the signatures;
+an option without a case fails."""
 import dataclasses
 import functools
 import importlib
@@ -22,7 +23,8 @@ from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 
 @dataclasses.dataclass
 class Alternative:
-    """Another value of an option; `base` are the other options in whose company it is tried, `first` the value it replaces there.
+    """Another value of an option; `base` are the other options in whose company it is tried, `first` the
+    value it replaces there.
 
     It is expected to change the result; "same": to change nothing, "refused": to raise.
     """
@@ -57,7 +59,8 @@ class Case:
     "A call, and another value for each of its options."
 
     def __init__(self, *args, via=None, **alternatives):
-        self.args, self.via, self.alternatives = args, via or (lambda function, *args, **options: function(*args, **options)), alternatives
+        self.args, self.via, self.alternatives = args, via or (lambda function, *args, **options: function(
+            *args, **options)), alternatives
 
 
 rng = np.random.default_rng(0)
@@ -107,7 +110,8 @@ def registered(metric, *args, **options):
         "A probe."
         return counts.tp
     record = load("metrics").METRICS.pop("probe")
-    return [repr(getattr(record, f.name)) for f in dataclasses.fields(record) if f.name != "function"], "undefined" in inspect.signature(probe).parameters
+    return [repr(getattr(record, f.name)) for f in dataclasses.fields(record)
+            if f.name != "function"], "undefined" in inspect.signature(probe).parameters
 
 
 def calibrated(cls, **options):
@@ -149,29 +153,35 @@ def scored(cost_scorer, costs, **options):
 
 def tabled(evaluate, *args, draws=1, **options):
     report = evaluate(*args, draws=draws, **options)
-    return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups, report.scenarios)]
+    return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups,
+                                          report.scenarios)]
 
 
 def mapped(function, report, **options):
     report = report() if callable(report) else report
-    return function(report._case, list(report._lines), np.geomspace(.01, 100, 9), np.array([.2, .5]), (5., .5), .2, **options).sure.tolist()
+    return function(report._case, list(report._lines), np.geomspace(.01, 100, 9), np.array([.2, .5]),
+                    (5., .5), .2, **options).sure.tolist()
 
 
 def tabled_best(evaluate, *args, **options):
     report = evaluate(*args, **options)
-    return [frame.to_dict() for frame in (report.ladder, report.differences, report.best, report.groups, report.group_differences)]
+    return [frame.to_dict() for frame in (report.ladder, report.differences, report.best, report.groups,
+                                          report.group_differences)]
 
 
 def on_dask(function, *args, **options):
-    "The function on Dask arrays; with `data`, on the columns a, b, c of that frame; results that are lazy are computed."
+    """The function on Dask arrays; with `data`, on the columns a, b, c of that frame; results that are lazy
+    are computed."""
     import dask.array as da
     import dask.dataframe as dd
     if "data" in options:
         options["data"] = dd.from_pandas(options["data"], npartitions=2)
-        args = [dict.fromkeys(a, "b") if isinstance(a, dict) else "abc"[k] if np.ndim(a) == 1 else a for k, a in enumerate(args)]
+        args = [dict.fromkeys(a, "b") if isinstance(a, dict) else "abc"[k] if np.ndim(a) == 1 else a
+                for k, a in enumerate(args)]
     else:
         def lazy(values):
-            return da.from_array(np.asarray(values), chunks=25) if np.ndim(values) == 1 and len(values) == N else values
+            return da.from_array(np.asarray(values),
+                                 chunks=25) if np.ndim(values) == 1 and len(values) == N else values
         args = [{k: lazy(v) for k, v in a.items()} if isinstance(a, dict) else lazy(a) for a in args]
         options = {name: lazy(value) for name, value in options.items()}
     if "scheduler" in inspect.signature(function).parameters:
@@ -190,7 +200,8 @@ def losses_on_dask(function, *args, **options):
         return on_dask(function, *args, **options)
     data = dd.from_pandas(options.pop("data"), npartitions=2)
     sizes = tuple(data.map_partitions(len).compute())
-    return function(*(da.from_array(a, chunks=(sizes,)) for a in args), data=data, scheduler="synchronous", **options)
+    return function(*(da.from_array(a, chunks=(sizes,)) for a in args), data=data, scheduler="synchronous",
+                    **options)
 
 
 def fitted_on_dask(function, *args, **options):
@@ -228,9 +239,11 @@ CASES = {
         "ConfusionCounts.binary": Case(COUNTS, positive=0),
     },
     "costs": {
-        "as_costs": Case(ExampleCosts(**EXAMPLES), y_true=refused([0, 1]), classes=given(CostMatrix.binary(classes=NAMES)), one=refused(True)),
+        "as_costs": Case(ExampleCosts(**EXAMPLES), y_true=refused([0, 1]),
+                         classes=given(CostMatrix.binary(classes=NAMES)), one=refused(True)),
         "as_priors": Case(PRIORS, NAMES, sizes=refused([1, 0])),
-        "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=1, second=1, largest=9., heaviest=3., by_class=True),
+        "attainable": Case(load("costs").ExampleCosts(fp=1, fn=[2, 5]), first=1, second=1, largest=9.,
+                           heaviest=3., by_class=True),
         "CostMatrix.zero_one": Case(2, abstain=.1),
         "CostMatrix.inverse_prior": Case(PRIORS),
         "CostMatrix.binary": Case(fp=3, fn=3, tp=-1, tn=-1),
@@ -239,16 +252,21 @@ CASES = {
         "CostMatrix.from_utilities": Case(-COSTS),
         "CostMatrix.from_frame": Case(pd.DataFrame(COSTS, NAMES, NAMES[::-1]), classes=refused(["a", "b"])),
         "CostMatrix.with_abstain": Case(COSTS, .3, label="ask"),
-        "ExampleCosts": Case(fp=given([1, 2], first=[2, 2], fn=[3, 4]), fn=given([3, 4], first=[3, 3], fp=[1, 2]), tp=given(-1, fp=[1, 2], fn=[3, 4]),
-                             tn=given(-1, fp=[1, 2], fn=[3, 4]), classes=given(NAMES, fp=[1, 2], fn=[3, 4]), decisions=given(NAMES, fp=[1, 2], fn=[3, 4])),
+        "ExampleCosts": Case(fp=given([1, 2], first=[2, 2], fn=[3, 4]),
+                             fn=given([3, 4], first=[3, 3], fp=[1, 2]), tp=given(-1, fp=[1, 2], fn=[3, 4]),
+                             tn=given(-1, fp=[1, 2], fn=[3, 4]), classes=given(NAMES, fp=[1, 2], fn=[3, 4]),
+                             decisions=given(NAMES, fp=[1, 2], fn=[3, 4])),
         "ExampleCosts.mean": Case(ExampleCosts(**EXAMPLES)),
         "ExampleCosts.from_array": Case(np.stack([COSTS, 2 * COSTS])),
     },
     "decisions": {
-        "bayes_decisions": Case(P3, LABELLED3, priors=given([.02, .9, .08], first=PRIORS3, train_priors=PRIORS3),
-                                train_priors=given([.02, .9, .08], first=PRIORS3, priors=PRIORS3), labels=True),
+        "bayes_decisions": Case(P3, LABELLED3, priors=given([.02, .9, .08], first=PRIORS3,
+        train_priors=PRIORS3),
+                                train_priors=given([.02, .9, .08], first=PRIORS3, priors=PRIORS3),
+                                labels=True),
         "bayes_threshold": Case(COSTS, log_odds=True),
-        "best_threshold_counted": Case(lambda: load("confusion").threshold_counts(Y, SCORES), COSTS, via=lambda f, curve, costs, **options: f(curve(), costs, **options),
+        "best_threshold_counted": Case(lambda: load("confusion").threshold_counts(Y, SCORES), COSTS,
+                                       via=lambda f, curve, costs, **options: f(curve(), costs, **options),
                                        kind="float16"),
         "cross_entropy": Case(P3, Y3, classes=[2, 1, 0]),
         "stratified_folds": Case(Y3, folds=3, order=np.arange(len(Y3))[::-1]),
@@ -256,53 +274,75 @@ CASES = {
         "cross_calibrate": Case(P3, Y3, folds=3, classes=[2, 1, 0]),
         "AffineCalibrator": Case(via=calibrated, classes=given([1, 0, 2], first=[0, 1, 2])),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3,
-                                     via=lambda fit, *args, **options: fit(*args, **options).transform(np.log(P3)), priors=PRIORS3, start=refused(0)),
-        "AffineCalibrator.fit_sums": Case(lambda: load("decisions").AffineCalibrator(), lambda f: f(np.log(P3), Y3, WEIGHT),
-                                          via=lambda fit, *args, **options: fit(*args, **options).transform(np.log(P3)), priors=PRIORS3),
-        "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3), np.log(P3), log=True),
+                                     via=lambda fit, *args, **options: fit(*args,
+        **options).transform(np.log(P3)), priors=PRIORS3, start=refused(0)),
+        "AffineCalibrator.fit_sums": Case(lambda: load("decisions").AffineCalibrator(), lambda f: f(
+            np.log(P3), Y3, WEIGHT),
+                                          via=lambda fit, *args, **options: fit(*args,
+        **options).transform(np.log(P3)), priors=PRIORS3),
+        "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3),
+                                           np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1]),
         "plot_reliability": Case(Y, P2[:, 1]),
     },
     "samples": {
         "read_alike": Case(lambda: load("samples").read_samples(Y, P2[:, 1], COSTS), Y, {"model": P2[:, 1]},
                            via=lambda f, samples, *given, **options: vars(f(samples(), *given, **options))),
-        "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"), sample_weight=given(WEIGHT, positive="yes"),
-                             clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes"), ids=refused(GROUPS[1:], positive="yes")),
+        "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"),
+                             sample_weight=given(WEIGHT, positive="yes"),
+                             clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes"),
+                             ids=refused(GROUPS[1:], positive="yes")),
         "labelled_rows": Case(GAPS, propensity=.5),
-        "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]), propensity=.5),
+        "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]),
+                              propensity=.5),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Labelled.heaviest": Case(lambda: load("samples").labelled_rows(GAPS, propensity=.5)),
-        "Columns.values": Case(lambda: load("samples").read_table(pd.DataFrame({"y": Y, "a": SCORES})), frame=pd.DataFrame({"y": Y, "a": -SCORES})),
-        "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said, argument="models['a']"),
-        "read_blocks": Case(via=lambda read, **options: len(list(read(__file__.replace("test_options.py", "previous_calls.csv"), **options))), rows=9),
+        "Columns.values": Case(lambda: load("samples").read_table(pd.DataFrame({"y": Y, "a": SCORES})),
+                               frame=pd.DataFrame({"y": Y, "a": -SCORES})),
+        "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said,
+                          argument="models['a']"),
+        "read_blocks": Case(via=lambda read, **options: len(list(read(__file__.replace("test_options.py",
+        "previous_calls.csv"), **options))), rows=9),
         "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
-        "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": SCORES[::-1], "d": np.where(Y, "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",),
+        "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": SCORES[::-1], "d": np.where(Y,
+        "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",),
                            costs=pd.DataFrame(columns=["ask", "tell"])),
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS),
         "cross_fit": Case(lambda: read(), via=crossed),
         "CrossFit": Case(lambda: read(), via=crossed),
-        "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", costs=load("costs").CostMatrix([[0, 1], [1, 0]]), posteriors=False),
-        "CrossFit.levels": Case(lambda: load("policies").CrossFit(read(), folds=np.arange(N) % 7 // 3, rng=0), "model", "calibrated", np.linspace(-3, 3, 200),
+        "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model",
+                                costs=load("costs").CostMatrix([[0, 1], [1, 0]]), posteriors=False),
+        "CrossFit.levels": Case(lambda: load("policies").CrossFit(read(), folds=np.arange(N) % 7 // 3, rng=0),
+                                "model", "calibrated", np.linspace(-3, 3, 200),
                                 shifted=True),
-        "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes", costs=load("costs").CostMatrix([[0, 1], [1, 0]])),
+        "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes",
+                               costs=load("costs").CostMatrix([[0, 1], [1, 0]])),
         "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y,
-                                       via=lambda fit, *args, **options: fit(*args, **options).transform(SCORES), n_units=10),
-        "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y), SCORES, log=True),
-        **{f"DecisionRule.{name}": Case(lambda: load("policies").fit_rule(read()), P2[:, 1], costs=ExampleCosts(fp=1, fn=np.arange(N))) for name in ("decide", "columns", "explain")},
-        "DecisionRule.to_json": Case(lambda: load("policies").fit_rule(read()), path=unchanged(os.path.join(tempfile.gettempdir(), "rule.json"))),
-        "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(), **options).content, name=given("other", first="model"),
+                                       via=lambda fit, *args, **options: fit(*args,
+        **options).transform(SCORES), n_units=10),
+        "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y),
+                                             SCORES, log=True),
+        **{f"DecisionRule.{name}": Case(lambda: load("policies").fit_rule(read()), P2[:,
+        1], costs=ExampleCosts(fp=1, fn=np.arange(N))) for name in ("decide", "columns", "explain")},
+        "DecisionRule.to_json": Case(lambda: load("policies").fit_rule(read()),
+                                     path=unchanged(os.path.join(tempfile.gettempdir(), "rule.json"))),
+        "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(),
+        **options).content, name=given("other", first="model"),
                          threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
-        "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1], via=lambda run, rule, values, **options: run(rule(), values, **options),
+        "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
+                         via=lambda run, rule, values, **options: run(rule(), values, **options),
                          costs=ExampleCosts(fp=1, fn=np.arange(N)).array),
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta
         "evaluate_metrics": Case(COUNTS, costs=COSTS, names=["accuracy"]),
-        "Metric.parameters": Case(lambda: load("metrics").METRICS["weighted_accuracy"], costs=given(COSTS, first=2 * COSTS + [[0, 1], [0, 0]]),
+        "Metric.parameters": Case(lambda: load("metrics").METRICS["weighted_accuracy"],
+                                  costs=given(COSTS, first=2 * COSTS + [[0, 1], [0, 0]]),
                                   given=given({"weight": .2}, costs=COSTS)),
-        "metric": Case("x", "y", via=registered, bounds=(0, 2), greater_is_better=False, symmetric=True, cost_parameter="weight", linear_fractional=len, uniform_cdf=len,
+        "metric": Case("x", "y", via=registered, bounds=(0, 2), greater_is_better=False, symmetric=True,
+                       cost_parameter="weight", linear_fractional=len, uniform_cdf=len,
                        of_terms=False),
     },
     "weighted_accuracy": {
@@ -312,19 +352,25 @@ CASES = {
         "check_coherence": Case(load("costs").ExampleCosts(fp=1, fn=[2., .5, 3.], tp=1), via=said, of="mean"),
         "churn_costs": Case([40., 90.], 5., p_eff=.5),
         "plot_weight_range": Case(load("weighted_accuracy").weight_range_from_ranking("M+ < M-", .2)),
-        "weight_range_from_ranking": Case("M+ < M-; Mbad < M-", .2, alpha=.3, models={"M+": (1, .1), "M-": (.1, 1), "Mbad": (.5, .6)}),
+        "weight_range_from_ranking": Case("M+ < M-; Mbad < M-", .2, alpha=.3,
+                                          models={"M+": (1, .1), "M-": (.1, 1), "Mbad": (.5, .6)}),
     },
     "metric_study": {
         "rank_correlation": Case(SCORES[:9], WEIGHT[:9], n0=1.),
         "weighted_spearman": Case(SCORES[:7], WEIGHT[:7], n0=5., standardized=True),
         "spearman_moments": Case(9, n0=5., n_draws=200),
         "standardize_spearman": Case(.3, load("metric_study").spearman_moments(6), slip=True),
-        "correlation_samples": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2., population=9 * REVENUES),
-        "cost_correlation": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2., population=9 * REVENUES),
+        "correlation_samples": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2.,
+                                    population=9 * REVENUES),
+        "cost_correlation": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2.,
+                                 population=9 * REVENUES),
         "study_ranks": Case(REVENUES, .4, .7, "mcc", skill=2., population=9 * REVENUES),
-        "plot_correlation_map": Case(lambda: load("metric_study").cost_correlation(REVENUES, [.2, .5], .5, metrics="mcc", n_samples=2), "mcc",
-                                     via=lambda plot, table, *args, **options: plot(table(), *args, **options)),
-        "plot_mean_correlations": Case(pd.DataFrame({"flips": [.1, .9], "skill": [.8, .2]}, index=["a", "b"])),
+        "plot_correlation_map": Case(lambda: load("metric_study").cost_correlation(REVENUES, [.2, .5], .5,
+        metrics="mcc", n_samples=2), "mcc",
+                                     via=lambda plot, table, *args, **options: plot(table(), *args,
+        **options)),
+        "plot_mean_correlations": Case(pd.DataFrame({"flips": [.1, .9], "skill": [.8, .2]},
+                                                    index=["a", "b"])),
     },
     "rivals": {
         "f_beta_threshold": Case(P2[:, 1]),
@@ -345,102 +391,166 @@ CASES = {
         "plot_loan": Case(acceptance=.6, recovered=.5, defaulters=.3),
     },
     "bootstrap": {
-        "interval": Case(COUNTS, COSTS, method="bca", normalized=True, laplace=given(2., method="bcost"), prior=given(2., method="dirichlet")),
-        "difference": Case(JOINT, COSTS, normalized=True, factor=1.5, first=refused(0), second=refused([1]), laplace=given(2., method="bdelta_cost"),
+        "interval": Case(COUNTS, COSTS, method="bca", normalized=True, laplace=given(2., method="bcost"),
+                         prior=given(2., method="dirichlet")),
+        "difference": Case(JOINT, COSTS, normalized=True, factor=1.5, first=refused(0), second=refused([1]),
+                           laplace=given(2., method="bdelta_cost"),
                            prior=given(2., method="dirichlet")),
-        "independent_difference": Case(COUNTS, OTHER, COSTS, normalized=True, laplace=refused(2.), prior=given(2., method="dirichlet")),
+        "independent_difference": Case(COUNTS, OTHER, COSTS, normalized=True, laplace=refused(2.),
+                                       prior=given(2., method="dirichlet")),
         "bcost": Case(COUNTS, COSTS, laplace=2., stratified=True),
         "bdelta_cost": Case(JOINT, COSTS, laplace=2.),
-        "bootstrap_coverage": Case([.85, .1, .05], [0, 1, 10], n=200, laplace=.5, n_resamples=100, n_sets=50, method=given("inversion", n_sets=50), rng=1),
-        "loss_interval": Case(LOSSES, strata=given(GROUPS % 2, bounds=(-10, 10)), shares=given({0: .9, 1: .1}, strata=GROUPS % 2, bounds=(-10, 10)),
-                              sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), heaviest=5., prior=given(2., method="dirichlet")),
-        "loss_difference": Case(LOSSES, LOSSES_B, strata=given(GROUPS % 2, bounds=(-10, 10)), shares=given({0: .9, 1: .1}, strata=GROUPS % 2, bounds=(-10, 10)),
-                                sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA), bounds=(-10, 10), heaviest=5., prior=given(2., method="dirichlet")),
-        "metric_interval": Case(COUNTS, "normalized_expected_cost", costs=given(2 * COSTS + [[0, 0], [1, 0]], first=COSTS), priors=given(PRIORS, costs=COSTS),
-                                confidence=given(.8, costs=COSTS), laplace=given(2., costs=COSTS), stratified=given(True, costs=COSTS, method="percentile"),
-                                n_resamples=given(100, costs=COSTS, method="percentile"), rng=given(1, first=0, costs=COSTS, method="percentile"),
+        "bootstrap_coverage": Case([.85, .1, .05], [0, 1, 10], n=200, laplace=.5, n_resamples=100, n_sets=50,
+                                   method=given("inversion", n_sets=50), rng=1),
+        "loss_interval": Case(LOSSES, strata=given(GROUPS % 2, bounds=(-10, 10)),
+                              shares=given({0: .9, 1: .1}, strata=GROUPS % 2, bounds=(-10, 10)),
+                              sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA),
+                              bounds=(-10, 10), heaviest=5., prior=given(2., method="dirichlet")),
+        "loss_difference": Case(LOSSES, LOSSES_B, strata=given(GROUPS % 2, bounds=(-10, 10)),
+                                shares=given({0: .9, 1: .1}, strata=GROUPS % 2, bounds=(-10, 10)),
+                                sample_weight=given(WEIGHT, **BCA), clusters=given(GROUPS, **BCA),
+                                bounds=(-10, 10), heaviest=5., prior=given(2., method="dirichlet")),
+        "metric_interval": Case(COUNTS, "normalized_expected_cost", costs=given(2 * COSTS + [[0, 0], [1, 0]],
+        first=COSTS), priors=given(PRIORS, costs=COSTS),
+                                confidence=given(.8, costs=COSTS), laplace=given(2., costs=COSTS),
+                                stratified=given(True, costs=COSTS, method="percentile"),
+                                n_resamples=given(100, costs=COSTS, method="percentile"),
+                                rng=given(1, first=0, costs=COSTS, method="percentile"),
                                 method=given("percentile", costs=COSTS)),
     },
     "comparisons": {
-        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method="bonferroni", n_resamples=given(100, method="max-t"), rng=given(1, first=0, method="max-t")),
+        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method="bonferroni", n_resamples=given(100,
+        method="max-t"), rng=given(1, first=0, method="max-t")),
         "best_of": Case(Y, [D, E], COSTS),
         "probability_best": Case(Y, [D, E], COSTS),
         "certify": Case(COUNTS, {"recall": .6}),
         "equivalence_test": Case(JOINT, COSTS, .1, laplace=given(2., method="bdelta_cost")),
         "non_inferiority_test": Case(JOINT, COSTS, margin=.5, laplace=given(2., method="bdelta_cost")),
-        "uncertain_cost_interval": Case(COUNTS, MANY, method="bcost", laplace=given(2., method="bcost"), n_resamples=100, rng=1),
-        "uncertain_cost_difference": Case(JOINT, MANY, method="bcost", laplace=given(2., method="bcost"), n_resamples=100, rng=1),
+        "uncertain_cost_interval": Case(COUNTS, MANY, method="bcost", laplace=given(2., method="bcost"),
+                                        n_resamples=100, rng=1),
+        "uncertain_cost_difference": Case(JOINT, MANY, method="bcost", laplace=given(2., method="bcost"),
+                                          n_resamples=100, rng=1),
     },
     "planning": {
-        "required_sample_size": Case(COUNTS / COUNTS.sum(), COSTS, relative_precision=given(.5, **FEW), method=given("bca", **FEW), confidence=given(.8, **FEW),
-                                     n_sets=given(11, n_resamples=100, method="normal"), n_resamples=given(200, **BCA_FEW), rng=given(3, **FEW),
+        "required_sample_size": Case(COUNTS / COUNTS.sum(), COSTS, relative_precision=given(.5, **FEW),
+                                     method=given("bca", **FEW), confidence=given(.8, **FEW),
+                                     n_sets=given(11, n_resamples=100, method="normal"),
+                                     n_resamples=given(200, **BCA_FEW), rng=given(3, **FEW),
                                      laplace=given(5., n_sets=10, n_resamples=100, method="bcost")),
-        "required_pairs": Case(JOINT / JOINT.sum(), COSTS, saving=given(.6, first=.4, method="normal", n_sets=200),
-                               power=given(.9, saving=.4, method="normal", n_sets=200), confidence=given(.8, saving=.4, method="normal", n_sets=200),
-                               method=given("bca", saving=.4, n_sets=20, n_resamples=100), n_sets=given(51, saving=.4, method="normal"),
-                               n_resamples=given(300, saving=.4, method="percentile", n_sets=30), rng=given(1, saving=.4, method="normal", n_sets=20),
-                               laplace=given(5., saving=.4, method="bdelta_cost", n_sets=20, n_resamples=100)),
-        "confidence_sequence": Case(E * 1., bounds=given((0, 2), first=(0, 1)), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]),
-                                    clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(0, 1), largest_cluster=2),
-                                    largest_cluster=given(9, first=2, bounds=(0, 1), clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
-        "count_rule": Case(via=lambda count, **options: load("planning").check_rule(count(load("policies").fit_rule(read()), Y, P2[:, 1], **options), max_cost=1.).table,
-                           costs=ExampleCosts(fp=1, fn=np.arange(N)), sample_weight=WEIGHT, clusters=np.arange(N) // 2,
+        "required_pairs": Case(JOINT / JOINT.sum(), COSTS, saving=given(.6, first=.4, method="normal",
+        n_sets=200),
+                               power=given(.9, saving=.4, method="normal", n_sets=200),
+                               confidence=given(.8, saving=.4, method="normal", n_sets=200),
+                               method=given("bca", saving=.4, n_sets=20, n_resamples=100),
+                               n_sets=given(51, saving=.4, method="normal"),
+                               n_resamples=given(300, saving=.4, method="percentile", n_sets=30),
+                               rng=given(1, saving=.4, method="normal", n_sets=20),
+                               laplace=given(5., saving=.4, method="bdelta_cost", n_sets=20,
+                                             n_resamples=100)),
+        "confidence_sequence": Case(E * 1., bounds=given((0, 2), first=(0, 1)),
+                                    costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]),
+                                    clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(0, 1),
+                                                   largest_cluster=2),
+                                    largest_cluster=given(9, first=2, bounds=(0, 1),
+        clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
+        "count_rule": Case(via=lambda count, **options: load("planning").check_rule(
+            count(load("policies").fit_rule(read()), Y, P2[:, 1], **options), max_cost=1.).table,
+                           costs=ExampleCosts(fp=1, fn=np.arange(N)), sample_weight=WEIGHT,
+                           clusters=np.arange(N) // 2,
                            largest=given(999., costs=ExampleCosts(fp=1, fn=np.arange(N)))),
-        "check_rule": Case(via=lambda check, heavy=None, **options: check(load("planning").count_rule(load("policies").fit_rule(read()), Y, P2[:, 1], sample_weight=heavy), **options).table,
-                           max_cost=given(2., first=1.), min_rates=given({"recall": .5}, max_cost=1.), history=given({}, max_cost=1.), confidence=given(.8, max_cost=1.),
+        "check_rule": Case(via=lambda check, heavy=None, **options: check(load("planning").count_rule(
+            load("policies").fit_rule(read()), Y, P2[:, 1], sample_weight=heavy), **options).table,
+                           max_cost=given(2., first=1.), min_rates=given({"recall": .5}, max_cost=1.),
+                           history=given({}, max_cost=1.), confidence=given(.8, max_cost=1.),
                            heaviest=given(50., max_cost=1., heavy=WEIGHT)),
-        "ConfidenceSequence.first_outside": Case(via=lambda f, *_, **options: f(load("planning").confidence_sequence(E * 1., bounds=(0, 1)), **options),
+        "ConfidenceSequence.first_outside": Case(via=lambda f, *_, **options: f(
+            load("planning").confidence_sequence(E * 1., bounds=(0, 1)), **options),
                                                  value=given(1., first=0.)),
-        "difference_sequence": Case(E * 1., D * 1., bounds=given((-2, 2), first=(-1, 1)), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]),
-                                    first=given(0, costs=[[0, 2], [1, 0]]), second=given(0, costs=[[0, 1], [2, 0]]),
-                                    clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(-1, 1), largest_cluster=2),
-                                    largest_cluster=given(9, first=2, bounds=(-1, 1), clusters=np.arange(N) // 2), confidence=given(.8, bounds=(-1, 1))),
+        "difference_sequence": Case(E * 1., D * 1., bounds=given((-2, 2), first=(-1, 1)),
+                                    costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]]),
+                                    first=given(0, costs=[[0, 2], [1, 0]]),
+                                    second=given(0, costs=[[0, 1], [2, 0]]),
+                                    clusters=given(np.arange(N) // 2, first=np.arange(N), bounds=(-1, 1),
+                                                   largest_cluster=2),
+                                    largest_cluster=given(9, first=2, bounds=(-1, 1),
+        clusters=np.arange(N) // 2), confidence=given(.8, bounds=(-1, 1))),
         "cost_change": Case([[40, 10], [5, 5]], COUNTS, COSTS, now_costs=2 * COSTS),
-        "CostChange.interval": Case(via=lambda f, *_, **options: f(load("planning").cost_change([[40, 10], [5, 5]], COUNTS, COSTS), **options), part="rates", confidence=.8),
-        "cost_alarm": Case(E * 1., bounds=given((0, 2), first=(0, 1), limit=.4), costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]], limit=.4),
-                           limit=given(.5, first=.4, bounds=(0, 1)), reference=given(1. - D, first=D * 1., bounds=(0, 1)),
-                           looks=given(4, bounds=(0, 1), reference=D * 1.), false_alarms=given(.1, bounds=(0, 1), limit=.4)),
+        "CostChange.interval": Case(via=lambda f, *_, **options: f(load("planning").cost_change([[40, 10],
+        [5, 5]], COUNTS, COSTS), **options), part="rates", confidence=.8),
+        "cost_alarm": Case(E * 1., bounds=given((0, 2), first=(0, 1), limit=.4),
+                           costs=given([[0, 5], [3, 0]], first=[[0, 1], [2, 0]], limit=.4),
+                           limit=given(.5, first=.4, bounds=(0, 1)), reference=given(1. - D, first=D * 1.,
+        bounds=(0, 1)),
+                           looks=given(4, bounds=(0, 1), reference=D * 1.),
+                           false_alarms=given(.1, bounds=(0, 1), limit=.4)),
         "required_reference": Case(.02, 4, 300, looks=4, power=.6, false_alarms=.2, n_sets=60, rng=1),
-        "paired_power": Case(JOINT / JOINT.sum(), COSTS, 50, saving=given(.3, n_sets=50), method=given("bca", n_sets=50, n_resamples=100),
-                             n_sets=given(51, first=50, method="bca", n_resamples=100), n_resamples=given(300, first=100, method="percentile", n_sets=300),
-                             rng=given(3, method="bca", n_sets=333, n_resamples=100), laplace=given(5., method="bdelta_cost", n_sets=50, n_resamples=100)),
+        "paired_power": Case(JOINT / JOINT.sum(), COSTS, 50, saving=given(.3, n_sets=50),
+                             method=given("bca", n_sets=50, n_resamples=100),
+                             n_sets=given(51, first=50, method="bca", n_resamples=100),
+                             n_resamples=given(300, first=100, method="percentile", n_sets=300),
+                             rng=given(3, method="bca", n_sets=333, n_resamples=100),
+                             laplace=given(5., method="bdelta_cost", n_sets=50, n_resamples=100)),
     },
     "training": {
         "corrected_interval": Case([1., 2, 4, 3], .25),
         "resampled_coverage": Case([5, 50], .25, .1),
-        "training_variation": Case({"a": GaussianNB(), "b": LinearSVC(), "t": DecisionTreeClassifier(max_depth=3)}, X, Y, COSTS, cv=given(3, **ONCE),
-                                   repeats=given(2, **ONCE), rule=given("tuned", **ONCE), priors=given(PRIORS, **ONCE), positive=refused(2, **ONCE),
-                                   groups=given(GROUPS, **ONCE), sample_weight=given(WEIGHT, **ONCE), confidence=given(.8, **ONCE), rng=given(1, first=0, repeats=1),
+        "training_variation": Case({"a": GaussianNB(), "b": LinearSVC(),
+                                    "t": DecisionTreeClassifier(max_depth=3)}, X, Y, COSTS,
+                                    cv=given(3, **ONCE),
+                                   repeats=given(2, **ONCE), rule=given("tuned", **ONCE),
+                                   priors=given(PRIORS, **ONCE), positive=refused(2, **ONCE),
+                                   groups=given(GROUPS, **ONCE), sample_weight=given(WEIGHT, **ONCE),
+                                   confidence=given(.8, **ONCE), rng=given(1, first=0, repeats=1),
                                    n_jobs=unchanged(2, **ONCE)),
     },
     "scale": {
-        "cluster": Case(via=lambda cluster, scheduler="synchronous": [scheduler, type(cluster(scheduler)).__name__], scheduler="threads"),
-        "confusion_counts": Case(Y, D, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2], classes=[0, 1]), groups=GROUPS % 2),
-        "joint_counts": Case(Y, D, E, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2], classes=[0, 1]), data=FRAME[["a", "b", "c"]].assign(c=Y)),
+        "cluster": Case(via=lambda cluster, scheduler="synchronous": [scheduler,
+        type(cluster(scheduler)).__name__], scheduler="threads"),
+        "confusion_counts": Case(Y, D, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2],
+        classes=[0, 1]), groups=GROUPS % 2),
+        "joint_counts": Case(Y, D, E, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2],
+        classes=[0, 1]), data=FRAME[["a", "b", "c"]].assign(c=Y)),
         "threshold_counts": Case(Y, SCORES, via=on_dask, bins=3),
-        "sketch_error": Case(lambda: None, COSTS, via=lambda f, _, costs, **options: f(load("confusion").threshold_counts(Y, SCORES), costs, **options)),
+        "sketch_error": Case(lambda: None, COSTS,
+                             via=lambda f, _, costs, **options: f(load("confusion").threshold_counts(Y,
+        SCORES), costs, **options)),
         "best_threshold": Case(Y, SCORES, COSTS, via=on_dask, bins=unchanged(7)),
         "count_rule": Case(Y, P2[:, 1], via=lambda count, y, p, **options: load("planning").check_rule(
-            on_dask(lambda *args, **kwargs: count(load("policies").fit_rule(read()), *args, **kwargs | {"scheduler": "synchronous"}), y, p, **options), max_cost=1.).table,
-            costs=refused({"fp": 1, "fn": np.arange(N)}), sample_weight=WEIGHT, clusters=np.arange(N) // 2, largest=refused(99.)),
+            on_dask(lambda *args, **kwargs: count(load("policies").fit_rule(read()), *args,
+                                                  **kwargs | {"scheduler": "synchronous"}), y, p, **options),
+                                                  max_cost=1.).table,
+            costs=refused({"fp": 1, "fn": np.arange(N)}), sample_weight=WEIGHT, clusters=np.arange(N) // 2,
+            largest=refused(99.)),
         "losses": Case(Y, D, COSTS, via=on_dask),
         "interval": Case(Y, D, COSTS, via=on_dask, groups=GROUPS % 2),
         "difference": Case(Y, D, E, COSTS, via=on_dask, data=FRAME[["a", "b", "c"]].assign(c=Y)),
-        "fit_calibrator": Case(P2[:, 1], Y, via=fitted_on_dask, classes=given([0, 1]), data=FRAME.assign(a=.1 + .5 * E)),
+        "fit_calibrator": Case(P2[:, 1], Y, via=fitted_on_dask, classes=given([0, 1]),
+                               data=FRAME.assign(a=.1 + .5 * E)),
         "reliability": Case(Y, P2[:, 1], via=on_dask, bins=3, gather=given(0, bins=7)),
-        "loss_interval": Case(WEIGHT * Y, via=losses_on_dask, strata=GROUPS % 2, gather=0, rng=unchanged(1, clusters=GROUPS),
-                              data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w")),
-        "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=losses_on_dask, strata=GROUPS % 2, gather=0, rng=unchanged(1, clusters=GROUPS),
-                                data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.), sample_weight="w")),
-        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2), groups=GROUPS % 2, capacity=3, folds=refused(1), gather=unchanged(10, clusters=GROUPS),
-                         heaviest=given(50., clusters=GROUPS), largest=refused(9.), ids=refused(GROUPS[1:]), method="betting", rng=unchanged(1)),
+        "loss_interval": Case(WEIGHT * Y, via=losses_on_dask, strata=GROUPS % 2, gather=0,
+                              rng=unchanged(1, clusters=GROUPS),
+                              data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.),
+                                         sample_weight="w")),
+        "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=losses_on_dask, strata=GROUPS % 2, gather=0,
+                                rng=unchanged(1, clusters=GROUPS),
+                                data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.),
+                                           sample_weight="w")),
+        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2),
+                         groups=GROUPS % 2, capacity=3, folds=refused(1),
+                         gather=unchanged(10, clusters=GROUPS),
+                         heaviest=given(50., clusters=GROUPS), largest=refused(9.), ids=refused(GROUPS[1:]),
+                         method="betting", rng=unchanged(1)),
     },
     "outperformance": {
         "plot_unit_square": Case("f_beta", .6, .1),
-        "outperformance": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
-        "outperformance_value": Case("mcc", .4, .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
-        "naive_outperformance": Case("f_beta", .2, reference="better than chance", n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
-        "outperformance_interval": Case("mcc", COUNTS, prevalence=.1, reference="better than chance", rng=given(1, first=0, reference=lambda n, rng: rng.random((2, n)))),
+        "outperformance": Case("mcc", .4, .2, reference="better than chance",
+                               n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
+        "outperformance_value": Case("mcc", .4, .2, reference="better than chance",
+                                     n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
+        "naive_outperformance": Case("f_beta", .2, reference="better than chance",
+                                     n_samples=given(2000, **TREE_DRAWN), rng=given(1, **TREE_DRAWN)),
+        "outperformance_interval": Case("mcc", COUNTS, prevalence=.1, reference="better than chance",
+                                        rng=given(1, first=0, reference=lambda n, rng: rng.random((2, n)))),
     },
     "curves": {
         "PerformanceCurve.auc": Case(lambda: load("curves").performance_curve(Y, SCORES, "pr"), rule="step"),
@@ -450,8 +560,10 @@ CASES = {
         "sample_tree_aucs": Case(["pr"], .3, 5, depth=3, rule="step"),
         "outperformance_curve_auc": Case("pr", .6, .3, n_curves=given(1024), depth=3, return_error=True),
         "outperformance_curve": Case(load("curves").performance_curve(Y, SCORES), x=[.1, .3]),
-        "outperformance_curve_interval": Case("pr", Y, SCORES, x=given(.3, **TEN), confidence=given(.8, **TEN), n_resamples=11, rng=given(1, first=0, n_resamples=10)),
-        "plot_tree_curves": Case(curve=given("pr", **TREE), prevalence=given(.1, curve="pr", **TREE), n_curves=6, depth=given(3, **TREE), boxes=given(3, **TREE),
+        "outperformance_curve_interval": Case("pr", Y, SCORES, x=given(.3, **TEN), confidence=given(.8,
+        **TEN), n_resamples=11, rng=given(1, first=0, n_resamples=10)),
+        "plot_tree_curves": Case(curve=given("pr", **TREE), prevalence=given(.1, curve="pr", **TREE),
+                                 n_curves=6, depth=given(3, **TREE), boxes=given(3, **TREE),
                                  rng=given(1, first=0, n_curves=5)),
     },
     "capacity": {
@@ -459,9 +571,11 @@ CASES = {
     },
     "hand_over": {
         "risk_coverage": Case(Y, P2, scores=SCORES, thresholds=[.6, .8]),
-        "certified_threshold": Case(Y, P2, risk=given(.4, first=.5), confidence=given(.8, risk=.5), scores=given(SCORES, risk=.5), thresholds=given([.6, .8], risk=.5),
+        "certified_threshold": Case(Y, P2, risk=given(.4, first=.5), confidence=given(.8, risk=.5),
+                                    scores=given(SCORES, risk=.5), thresholds=given([.6, .8], risk=.5),
                                     priors=given(PRIORS, risk=.5)),
-        "cascade": Case(Y, {"a": P2[:, 1]}, COSTS, via=lambda f, *args, **options: f(*args, **{"prices": {"person": .4}} | options), prices={"person": .3}),
+        "cascade": Case(Y, {"a": P2[:, 1]}, COSTS, via=lambda f, *args, **options: f(*args,
+        **{"prices": {"person": .4}} | options), prices={"person": .3}),
     },
     "missing_labels": {
         "bounds_without_labels": Case(GAPS, D, COSTS),
@@ -472,39 +586,59 @@ CASES = {
         "LabelPlan.draw": Case(lambda: load("missing_labels").labels_to_buy(D, COSTS, P2[:, 1], 20)),
     },
     "estimators": {
-        "cost_scorer": Case(COSTS, via=scored, priors=given(PRIORS, first=[.6, .4], train_priors=.5), train_priors=given(.9, priors=PRIORS, first=.1),
+        "cost_scorer": Case(COSTS, via=scored, priors=given(PRIORS, first=[.6, .4], train_priors=.5),
+                            train_priors=given(.9, priors=PRIORS, first=.1),
                             decisions=given("predict")),
         "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, cv=3),
         "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit),
-        "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
-        "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X, costs=ExampleCosts(**EXAMPLES)),
-        "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y, costs=ExampleCosts(**EXAMPLES)),
+        "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X,
+                                                       costs=ExampleCosts(**EXAMPLES)),
+        "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X,
+                                                costs=ExampleCosts(**EXAMPLES)),
+        "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y,
+                                              costs=ExampleCosts(**EXAMPLES)),
     },
     "page": {name: Case(lambda: reported(), **options, via=undrawn)
-             for name, options in {**dict.fromkeys(("sections", "markdown_page", "latex_page"), {"about": {"use": "triage"}}), "flat_metrics": {"all": True},
-                                   "web_page": {"about": {"use": "triage"}, "title": "Triage", "currency": "euros", "per_year": 1e4}}.items()}
-    | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(), *args, **options))},
+             for name, options in {**dict.fromkeys(("sections", "markdown_page", "latex_page"),
+                                                   {"about": {"use": "triage"}}),
+                                                   "flat_metrics": {"all": True},
+                                   "web_page": {"about": {"use": "triage"}, "title": "Triage",
+                                                "currency": "euros", "per_year": 1e4}}.items()}
+    | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(),
+        *args, **options))},
     "robustness": {
         "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
     },
     "report": {
-        "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1, propensity=WEIGHT / 4, groups=GROUPS % 2, folds=3, ids=refused(GROUPS[1:]),
-                         heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting", scenarios={"risk": {"fp": 1, "fn": 40}}),
-        "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS, [60, 9, 3, 20, 4], via=tabled_best, groups=[1, 2, 1, 2, 2],
-                                 clusters=[1, 2, 1, 2, 3], sample_weight=given([60., 9, 5, 20, 2], clusters=[1, 2, 1, 2, 3]),
-                                 heaviest=given(2., clusters=[1, 2, 1, 2, 3]), independent=given(True, clusters=[1, 2, 1, 2, 3], priors=PRIORS), rng=1, method="betting"),
+        "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1,
+                         propensity=WEIGHT / 4, groups=GROUPS % 2, folds=3, ids=refused(GROUPS[1:]),
+                         heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting",
+                         scenarios={"risk": {"fp": 1, "fn": 40}}),
+        "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS,
+                                 [60, 9, 3, 20, 4], via=tabled_best, groups=[1, 2, 1, 2, 2],
+                                 clusters=[1, 2, 1, 2, 3], sample_weight=given([60., 9, 5, 20, 2],
+        clusters=[1, 2, 1, 2, 3]),
+                                 heaviest=given(2., clusters=[1, 2, 1, 2, 3]), independent=given(True,
+        clusters=[1, 2, 1, 2, 3], priors=PRIORS), rng=1, method="betting"),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best),
-        "Report.recipe": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "last.toml")), also={"who": "me"}),
+        "Report.recipe": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
+        "last.toml")), also={"who": "me"}),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
-        "Report.decision_rule": Case(lambda: reported(), name=given("b", first="a"), otherwise=1, via=lambda rule, report, **options: rule(report, **options).content),
-        "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.md")), about={"use": "triage"}),
-        "Report.to_latex": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(), "report.tex")), about={"use": "triage"}),
-        "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3, size=size)], n_draws=20, rng=given(1, first=0, n_draws=50)),
+        "Report.decision_rule": Case(lambda: reported(), name=given("b", first="a"), otherwise=1,
+                                     via=lambda rule, report, **options: rule(report, **options).content),
+        "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
+        "report.md")), about={"use": "triage"}),
+        "Report.to_latex": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
+        "report.tex")), about={"use": "triage"}),
+        "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3,
+        size=size)], n_draws=20, rng=given(1, first=0, n_draws=50)),
     },
     "cost_score": {
-        "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5), y_true=given(1 - Y, scores=SCORES, first=Y),
-                             scores=given(-SCORES, y_true=Y, first=SCORES), levels=[1., 2.], sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
+        "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5),
+                             y_true=given(1 - Y, scores=SCORES, first=Y),
+                             scores=given(-SCORES, y_true=Y, first=SCORES), levels=[1., 2.],
+                             sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
         "tune_threshold": Case(Y, SCORES, 8., prevalence=.05),
         "paired_saving": Case(Y, D, E, 8., prevalence=.05, confidence=.5),
         "held_out_saving": Case(Y, SCORES, 1., 0., 8., prevalence=.05, confidence=.5),
@@ -513,17 +647,24 @@ CASES = {
     },
 }
 ALTERNATIVES = {  # of an option that a case says nothing about
-    "confidence": .8, "priors": PRIORS, "sample_weight": WEIGHT, "clusters": GROUPS, "groups": GROUPS, "rng": 1, "data": FRAME,
-    "average": "harmonic", "n_jobs": unchanged(2), "scheduler": unchanged("threads"), "n_resamples": 100, "positive": refused(0),
-    "classes": NAMES, "decisions": ["stay", "go"], "log": refused(True), "method": "normal", "folds": 2, "rule": "tuned", "bins": 4,
+    "confidence": .8, "priors": PRIORS, "sample_weight": WEIGHT, "clusters": GROUPS, "groups": GROUPS,
+    "rng": 1, "data": FRAME,
+    "average": "harmonic", "n_jobs": unchanged(2), "scheduler": unchanged("threads"), "n_resamples": 100,
+    "positive": refused(0),
+    "classes": NAMES, "decisions": ["stay", "go"], "log": refused(True), "method": "normal", "folds": 2,
+    "rule": "tuned", "bins": 4,
     "versus": E, "capacity": 5, "require": {"workload": .1}, "beta": 2, "a": 5, "b": 5, "draws": 3,
 }
 KNOWN = {  # of a function without a case, by name
-    "y_true": Y, "decisions": D, "decisions_a": D, "decisions_b": E, "scores": SCORES, "counts": COUNTS, "costs": COSTS, "joint": JOINT, "losses": LOSSES, "losses_a": LOSSES, "losses_b": LOSSES_B, "counts_a": COUNTS, "counts_b": OTHER,
+    "y_true": Y, "decisions": D, "decisions_a": D, "decisions_b": E, "scores": SCORES, "counts": COUNTS,
+    "costs": COSTS, "joint": JOINT, "losses": LOSSES, "losses_a": LOSSES, "losses_b": LOSSES_B,
+    "counts_a": COUNTS, "counts_b": OTHER,
 }
 EXEMPT = {
-    **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, are made of it" for name in (
-        "Asked.of", "Judged.attainable", "Judged.cost", "Judged.differences", "Judged.intervals", "Judged.mean_interval", "Judged.take",
+    **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, "
+                              "are made of it" for name in (
+        "Asked.of", "Judged.attainable", "Judged.cost", "Judged.differences", "Judged.intervals",
+        "Judged.mean_interval", "Judged.take",
         "judged_best", "judged_differences", "judged_probability", "together")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",
@@ -554,14 +695,17 @@ def public_functions(module):
     "(name, function) of the functions, classes and methods that a module exports."
     for name in load(module).__all__:
         thing = getattr(load(module), name)
-        if getattr(thing, "__module__", None) != f"cost_eval.{module}" or not callable(thing) or name.startswith("explore_"):
+        if getattr(thing, "__module__",
+                   None) != f"cost_eval.{module}" or not callable(thing) or name.startswith("explore_"):
             continue
-        record = inspect.isclass(thing) and (issubclass(thing, (tuple, Exception)) or hasattr(thing, "__dataclass_fields__"))
+        record = inspect.isclass(thing) and (issubclass(thing, (tuple, Exception))
+                                             or hasattr(thing, "__dataclass_fields__"))
         if not record:
             yield name, thing
         if inspect.isclass(thing):
             yield from ((f"{name}.{member}", getattr(thing, member)) for member, raw in vars(thing).items()
-                        if member[0] != "_" and inspect.isfunction(getattr(raw, "__func__", raw)) and member not in ("plot", "get_params", "set_params"))
+                        if member[0] != "_" and inspect.isfunction(getattr(raw, "__func__", raw))
+                        and member not in ("plot", "get_params", "set_params"))
 
 
 def every_option():
@@ -571,18 +715,21 @@ def every_option():
         except Exception:  # a module that does not import fails elsewhere
             continue
         for name, function in functions:
-            more = CASES.get(module, {}).get(name, Case()).alternatives  # also those that reach the function as **options
+            # also those that reach the function as **options
+            more = CASES.get(module, {}).get(name, Case()).alternatives
             if f"{module}.{name}" not in EXEMPT:
                 yield from ((module, name, option) for option in dict.fromkeys([*options(function), *more]))
 
 
 def call(module, name, function, case, kwargs):
-    "The function; a method is called on what its class makes of the first argument, or on what that makes if it is a function."
+    """The function; a method is called on what its class makes of the first argument, or on what that makes
+    if it is a function."""
     owner, _, member = name.partition(".")
     args = case.args
     if member and args and inspect.isfunction(args[0]):
         args = [args[0](), *args[1:]]
-    if member and not inspect.ismethod(function) and args and not isinstance(args[0], getattr(load(module), owner)):
+    if member and not inspect.ismethod(function) and args and not isinstance(args[0],
+            getattr(load(module), owner)):
         args = [getattr(load(module), owner)(args[0]), *args[1:]]
     return case.via(function, *args, **kwargs)
 
@@ -590,7 +737,8 @@ def call(module, name, function, case, kwargs):
 def outcome(value):
     "A result as plain values that can be compared."
     if isinstance(value, np.ndarray):
-        return [str(value.dtype.kind), value.shape, [outcome(v) for v in value.ravel().tolist()] if value.dtype.kind == "O" else value.tobytes()]
+        return [str(value.dtype.kind), value.shape, [outcome(v) for v in value.ravel().tolist()]
+                if value.dtype.kind == "O" else value.tobytes()]
     if isinstance(value, (pd.DataFrame, pd.Series)):
         return outcome(value.to_dict())
     if isinstance(value, dict):
@@ -618,9 +766,11 @@ def drawn(ax):
     texts += [t.get_text() for t in (*ax.get_xticklabels(), *ax.get_yticklabels())]
     shapes = [outcome(np.asarray(patch.get_extents().extents)) for patch in ax.patches]
     shapes += [outcome(np.asarray(line.get_xydata(), float)) for line in ax.get_lines()]
-    shapes += [outcome(np.asarray(c.get_offsets(), float)) for c in ax.collections] + [outcome(np.asarray(p.vertices)) for c in ax.collections for p in c.get_paths()]
+    shapes += [outcome(np.asarray(c.get_offsets(), float)) for c in ax.collections] + [
+        outcome(np.asarray(p.vertices)) for c in ax.collections for p in c.get_paths()]
     shapes += [outcome(np.asarray(c.get_array(), float)) for c in ax.collections if c.get_array() is not None]
-    return [texts, shapes, [outcome(np.asarray(i.get_array(), float)) for i in ax.images], ax.get_xlim(), ax.get_ylim()]
+    return [texts, shapes, [outcome(np.asarray(i.get_array(), float)) for i in ax.images], ax.get_xlim(),
+            ax.get_ylim()]
 
 
 BEFORE = {}  # what the calls that several options start from give
@@ -632,7 +782,8 @@ def effect(function, name, module, case, option, alternative):
     first = {} if alternative.first is None else {option: alternative.first}
     with np.errstate(all="ignore"):
         key = module, name, repr(base | first)
-        before = BEFORE[key] if key in BEFORE else BEFORE.setdefault(key, outcome(call(module, name, function, case, {**base, **first})))
+        before = BEFORE[key] if key in BEFORE else BEFORE.setdefault(key,
+                outcome(call(module, name, function, case, {**base, **first})))
         try:
             after = outcome(call(module, name, function, case, {**base, option: alternative.value}))
         except (TypeError, ValueError):
@@ -642,7 +793,8 @@ def effect(function, name, module, case, option, alternative):
     return "same" if before == after else "changed"
 
 
-@pytest.mark.parametrize("module, name, option", [pytest.param(*each, marks=pytest.mark.xdist_group(".".join(each[:2]))) for each in every_option()])
+@pytest.mark.parametrize("module, name, option", [pytest.param(*each,
+        marks=pytest.mark.xdist_group(".".join(each[:2]))) for each in every_option()])
 def test_the_option_matters(module, name, option):
     function = dict(public_functions(module))[name]
     if option == "undefined":
@@ -650,9 +802,11 @@ def test_the_option_matters(module, name, option):
     if option == "ax":
         return drawn_where_it_is_told(module, name, function)
     parameters = inspect.signature(function).parameters
-    case = CASES.get(module, {}).get(name) or Case(*(KNOWN[p.name] for p in parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD))
+    case = CASES.get(module, {}).get(name) or Case(*(KNOWN[p.name] for p in parameters.values() if p.default
+                                                     is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD))
     alternative = case.alternatives.get(option, ALTERNATIVES.get(option))
-    assert alternative is not None or option in case.alternatives, f"{module}.{name}: add another value of {option} to CASES"
+    assert (alternative is not None
+            or option in case.alternatives), f"{module}.{name}: add another value of {option} to CASES"
     if option not in case.alternatives and option in ("rng", "n_resamples") and "method" in parameters:
         alternative = given(alternative, **BCA)  # of a method that draws
     if not isinstance(alternative, Alternative):
@@ -662,19 +816,24 @@ def test_the_option_matters(module, name, option):
 
 def drawn_where_it_is_told(module, name, function):
     ax, parameters = plt.figure().subplots(), inspect.signature(function).parameters
-    case = CASES.get(module, {}).get(name) or Case(*(KNOWN[p.name] for p in parameters.values() if p.default is p.empty))
+    case = CASES.get(module, {}).get(name) or Case(*(KNOWN[p.name] for p in parameters.values()
+                                                     if p.default is p.empty))
     assert call(module, name, function, case, {"ax": ax} | ({"rng": 0} if "rng" in parameters else {})) is ax
 
 
-ARGUMENTS = {"costs": COSTS, "weight": .3, "cost_ratio": 2., "threshold": .2, "counts": NOTHING, "metric": "precision"}
+ARGUMENTS = {"costs": COSTS, "weight": .3, "cost_ratio": 2., "threshold": .2, "counts": NOTHING,
+             "metric": "precision"}
 
 
 def undefined_matters(function):
     "Counts of nothing have no value, but the one asked for."
     parameters = inspect.signature(function).parameters.values()
-    args = [ARGUMENTS[p.name] for p in parameters if p.default is inspect.Parameter.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
-    if "metric" in inspect.signature(function).parameters:  # classifiers that call nothing positive have no precision
-        args[1] = np.array([[6, 0], [4, 0]]) if "ties" in inspect.signature(function).parameters else np.stack([np.array([[6, 0], [4, 0]])] * 2)
+    args = [ARGUMENTS[p.name] for p in parameters if p.default is inspect.Parameter.empty
+            and p.kind is p.POSITIONAL_OR_KEYWORD]
+    # classifiers that call nothing positive have no precision
+    if "metric" in inspect.signature(function).parameters:
+        args[1] = np.array([[6, 0], [4, 0]]) if "ties" in inspect.signature(
+            function).parameters else np.stack([np.array([[6, 0], [4, 0]])] * 2)
     assert outcome(function(*args)) != outcome(function(*args, undefined=.7))
 
 
@@ -690,4 +849,5 @@ def test_the_test_sees_an_option_that_does_nothing():
     def deaf(counts, *, priors=None):
         return counts.sum()
     assert effect(deaf, "deaf", "", Case(COUNTS), "priors", given(PRIORS)) == "same"
-    assert effect(lambda counts, scale=1: scale * counts, "f", "", Case(COUNTS), "scale", given(2)) == "changed"
+    assert effect(lambda counts, scale=1: scale * counts, "f", "", Case(COUNTS), "scale",
+                  given(2)) == "changed"

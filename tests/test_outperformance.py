@@ -286,7 +286,8 @@ def test_many_classes_and_decisions_against_the_characteristic_function(n):
 @pytest.mark.parametrize("width", [1, 1e-2, 1e-4, 1e-8])
 @pytest.mark.parametrize("columns", [2, 5, 100])
 def test_a_class_beside_one_with_a_jump(width, columns):
-    "Two classes with Beta(m, 1) errors, one in m + 1 decisions cheap: the mean of one share over the other law."
+    """Two classes with Beta(m, 1) errors, one in m + 1 decisions cheap: the mean of one share over the other
+    law."""
     knots = np.r_[0, np.ones(columns)] / (1 + width)
     at = np.r_[np.linspace(0, 1, 21), (1 + width * np.linspace(-1.5, 1, 11)) / (1 + width)]
     at = at[(at >= 0) & (at <= 1)]
@@ -305,7 +306,8 @@ def test_a_class_beside_one_with_a_jump(width, columns):
 
 @pytest.mark.parametrize("shape", [(3, 40), (25, 25), (60, 12)])
 def test_uneven_costs_of_many_classes_against_simulation(shape):
-    "Costs over 24 powers of ten, uneven priors, a constant class, an abstention, repeated knots; never rising."
+    """Costs over 24 powers of ten, uneven priors, a constant class, an abstention, repeated knots; never
+    rising."""
     rng = np.random.default_rng(7)
     costs = 10.0 ** rng.uniform(-12, 12 if shape[0] == 3 else 1, shape)
     costs[:, 1:4] = costs[:, :1]
@@ -370,7 +372,8 @@ def test_the_integral_of_a_monotone_metric_is_that_of_the_engine(metric):
 
 
 def test_rare_errors_do_not_end_the_interval_at_what_was_seen():
-    "FINDINGS A5: 200 cases, prevalence .1, FPR .001, FNR .003, every table of them; drawn posteriors cover .83."
+    """FINDINGS A5: 200 cases, prevalence .1, FPR .001, FNR .003, every table of them; drawn posteriors cover
+    .83."""
     fp, fn = (part.ravel() for part in np.meshgrid(np.arange(7), np.arange(5)))
     chance = stats.binom.pmf(fp, 180, 0.001) * stats.binom.pmf(fn, 20, 0.003)
     counts = BinaryCounts(tp=20 - fn, fp=fp, fn=fn, tn=180 - fp)

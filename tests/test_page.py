@@ -1,4 +1,5 @@
-"""The five sentences and the page: what they say holds at both sides of every limit, and slips planted into them are noticed."""
+"""The five sentences and the page: what they say holds at both sides of every limit, and slips planted into
+them are noticed."""
 import inspect
 import re
 import warnings
@@ -43,7 +44,8 @@ def said(r):
 # ---- what would change it
 
 def change_agrees(r):
-    "The nearest other winner is where the map has it; without a map, so many costliest cases turn the sign, and one fewer does not."
+    """The nearest other winner is where the map has it; without a map, so many costliest cases turn the sign,
+    and one fewer does not."""
     text = said(r)["What would change it"]
     top, constant = r.best.iloc[0], r.ladder[r.ladder["rule"] == "constant"]
     if not np.isfinite(r.ladder["gap_closed"][0]):
@@ -51,7 +53,8 @@ def change_agrees(r):
     if "map" in r.panels:
         ratio, prevalence = r.costs.cost_ratio, r.priors[1]
         factor = np.geomspace(.01, 100, 401)
-        found = robustness.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence, (1 + prevalence) / 2]), (ratio, prevalence), .95, tested=False)
+        found = robustness.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence,
+                (1 + prevalence) / 2]), (ratio, prevalence), .95, tested=False)
         names = [*found.models, f"always {r.decisions[0]}", f"always {r.decisions[1]}"]
         winner = found.winner[:, 0]
         other = np.flatnonzero(winner != winner[200])
@@ -61,21 +64,29 @@ def change_agrees(r):
         near = other[np.abs(other - 200).argmin()]
         side, name = ("above" if near > 200 else "below"), names[winner[near]]
         odds = factor[near] * prevalence / (1 - prevalence)
-        told = re.fullmatch(rf"At a cost ratio (\w+) about {N} \(here {N}\), or a prevalence (\w+) about {N} % \(here {N} %\), (.+) would be the cheapest\.", text).groups()
+        told = re.fullmatch(
+            rf"At a cost ratio (\w+) about {N} \(here {N}\), or a prevalence (\w+) about {N} % \(here {N} "
+            rf"%\), (.+) would be the cheapest\.", text).groups()
         assert told[0] == told[3] == side and told[6] == name
-        for got, wanted in zip((told[1], told[2], told[4], told[5]), (factor[near] * ratio, ratio, 100 * odds / (1 + odds), 100 * prevalence)):
+        for got, wanted in zip((told[1], told[2], told[4], told[5]),
+                               (factor[near] * ratio, ratio, 100 * odds / (1 + odds), 100 * prevalence)):
             assert float(got.replace(",", "")) == float(f"{wanted:.3g}")
         return
     if top["cost"] >= constant["cost"].min():
-        assert says(re.search(rf"would have to cost {N} per case less", text)[1], top["cost"] - constant["cost"].min())
+        assert says(re.search(rf"would have to cost {N} per case less", text)[1],
+                    top["cost"] - constant["cost"].min())
         return
-    many, each, name = re.search(rf"^(\d+) more cases? like the costliest that can occur \((?:it|each) costs {N} more with {re.escape(top['model'])} than with (.+?)\) would undo its lead over \3\.$", text).groups()
+    many, each, name = re.search(
+        rf"^(\d+) more cases? like the costliest that can occur \((?:it|each) costs {N} more with "
+        rf"{re.escape(top['model'])} than with (.+?)\) would undo its lead over \3\.$", text).groups()
     case, decided = r._case, {e.model: e.decisions for e in r._entries if e.main}
-    rivals = {row["model"]: (np.full(len(case.y), k), k) for k, (_, row) in enumerate(constant.iterrows()) if row["cost"] == constant["cost"].min()}
+    rivals = {row["model"]: (np.full(len(case.y), k), k) for k, (_, row) in enumerate(constant.iterrows())
+              if row["cost"] == constant["cost"].min()}
     if len(r.best) > 1:
         rivals[r.best["model"][1]] = decided[r.best["model"][1]], None
     fewest = {rival: undone(case, decided[top["model"]], *of) for rival, of in rivals.items()}
-    assert name in fewest and int(many) == fewest[name][0] == min(k for k, _ in fewest.values()) and says(each, fewest[name][1])
+    assert name in fewest and int(many) == fewest[name][0] == min(k
+            for k, _ in fewest.values()) and says(each, fewest[name][1])
 
 
 def undone(case, decided, other, can):
@@ -90,7 +101,8 @@ def undone(case, decided, other, can):
         own = case.y == i if case.shifted else np.ones(len(gap), bool)
         if most[i] <= 0 or not own.any():
             continue
-        rest = sum(p * np.average(gap[case.y == j], weights=weight[case.y == j]) for j, p in enumerate(case.priors) if j != i and p) if case.shifted else 0
+        rest = sum(p * np.average(gap[case.y == j], weights=weight[case.y == j])
+                   for j, p in enumerate(case.priors) if j != i and p) if case.shifted else 0
         share, mean = case.priors[i] if case.shifted else 1, np.average(gap[own], weights=weight[own])
         if share * -most[i] + rest >= 0:
             continue
@@ -102,11 +114,15 @@ def undone(case, decided, other, can):
 
 
 CHANGES = {
-    "a map": lambda: two(), "a map, priors": lambda: two(priors=.05), "the other side": lambda: two(alarms=(10, 60), misses=(40, 5)),
-    "no model": lambda: two(alarms=(300, 350), misses=(60, 55)), "own costs": lambda: two(costs=ExampleCosts(fp=1, fn=np.linspace(2, 9, 500))),
+    "a map": lambda: two(), "a map, priors": lambda: two(priors=.05),
+    "the other side": lambda: two(alarms=(10, 60), misses=(40, 5)),
+    "no model": lambda: two(alarms=(300, 350), misses=(60, 55)),
+    "own costs": lambda: two(costs=ExampleCosts(fp=1, fn=np.linspace(2, 9, 500))),
     "own costs, priors": lambda: two(costs=ExampleCosts(fp=1, fn=np.linspace(2, 9, 500)), priors=.1),
-    "own costs, no model": lambda: two(alarms=(300, 350), misses=(60, 55), costs=ExampleCosts(fp=1, fn=np.linspace(2, 9, 500))),
-    "weights": lambda: two(costs=ExampleCosts(fp=1, fn=np.linspace(2, 9, 500)), sample_weight=np.linspace(.5, 2, 500)),
+    "own costs, no model": lambda: two(alarms=(300, 350), misses=(60, 55),
+                                       costs=ExampleCosts(fp=1, fn=np.linspace(2, 9, 500))),
+    "weights": lambda: two(costs=ExampleCosts(fp=1, fn=np.linspace(2, 9, 500)),
+                           sample_weight=np.linspace(.5, 2, 500)),
     "a capacity": lambda: two(capacity=100),
 }
 
@@ -120,43 +136,61 @@ def test_what_would_change_it(name):
 
 def test_what_is_said_at_both_sides_of_told_apart():
     "Use, not shown, no model, no verdict, no need; 'saves' only where an interval says so."
-    verdicts = {name: said(two(n0=80, n1=20, alarms=(a, 40), misses=(m, 19)))["Verdict"] for name, a, m in (("use", 2, 1), ("unsure", 26, 14), ("none", 60, 10))}
-    assert verdicts["use"].startswith("Use a, the cheapest of 2 models: it costs 0.08 per case") and "saves 0.72 against always 1" in verdicts["use"]
-    assert verdicts["none"].startswith("Use no model: always 1 costs 0.8 per case") and "saves" not in verdicts["none"]
+    verdicts = {name: said(two(n0=80, n1=20, alarms=(a, 40), misses=(m, 19)))["Verdict"]
+                for name, a, m in (("use", 2, 1), ("unsure", 26, 14), ("none", 60, 10))}
+    assert (verdicts["use"].startswith(
+        "Use a, the cheapest of 2 models: it costs 0.08 per case") and "saves 0.72 against always 1"
+        in verdicts["use"])
+    assert verdicts["none"].startswith(
+        "Use no model: always 1 costs 0.8 per case") and "saves" not in verdicts["none"]
     edge = two(n0=80, n1=20, alarms=(10, 40), misses=(7, 19))
     assert not edge.against_constant["told_apart"][0] and edge.against_constant["saving"][0] > 0
-    assert said(edge)["Verdict"].startswith("a, the cheapest of 2 models, costs") and "do not show that it saves anything against always 1 (0.8 per case)" in said(edge)["Verdict"]
+    assert (said(edge)["Verdict"].startswith(
+        "a, the cheapest of 2 models, costs")
+        and "do not show that it saves anything against always 1 (0.8 per case)" in said(edge)["Verdict"])
     z = np.zeros(60, int)
-    assert said(evaluate(z, {"a": Decisions(z)}, COSTS, rng=0))["Verdict"].startswith("No verdict: always 0 costs 0 per case (95% interval 0 to ")
-    assert "right for every class" in said(evaluate(z, {"a": Decisions(z)}, [[0, 1], [0, 1]], rng=0))["Verdict"]
+    assert said(evaluate(z, {"a": Decisions(z)}, COSTS, rng=0))["Verdict"].startswith(
+        "No verdict: always 0 costs 0 per case (95% interval 0 to ")
+    assert "right for every class" in said(evaluate(z, {"a": Decisions(z)}, [[0, 1], [0, 1]],
+                                                    rng=0))["Verdict"]
 
 
-@pytest.mark.parametrize("errors, apart", [((30, 38), False), ((30, 42), False), ((30, 48), False), ((30, 50), True), ((30, 60), True)])
+@pytest.mark.parametrize("errors, apart", [((30, 38), False), ((30, 42), False), ((30, 48), False),
+                                           ((30, 50), True), ((30, 60), True)])
 def test_the_map_is_sure_where_the_two_sided_test_is(errors, apart):
     "Among these are p-values between one and two tails of 5 %."
     r = two(n0=1000, n1=1000, alarms=errors, misses=(0, 0), costs=CostMatrix.binary(fp=1, fn=1), priors=.5)
     y = np.repeat([0, 1], 1000)
-    asked = difference(joint_counts(y, *(e.decisions for e in r._entries if e.main)), [[0, 1], [1, 0]], priors=[.5, .5])
+    asked = difference(joint_counts(y, *(e.decisions for e in r._entries if e.main)), [[0, 1], [1, 0]],
+                       priors=[.5, .5])
     found = r.robustness()
     words = found.words()
-    assert bool(found.sure[50, 50]) == bool(asked.p_value < .05) == apart == ("its lead is clear" in words) == r.differences["told_apart"][0]
-    clear = found.cost_ratios[found.sure[:, 50] & (found.winner[:, 50] == found.winner[50, 50])]  # one run of them
+    assert bool(found.sure[50, 50]) == bool(asked.p_value < .05) == apart == ("its lead is clear"
+            in words) == r.differences["told_apart"][0]
+    # one run of them
+    clear = found.cost_ratios[found.sure[:, 50] & (found.winner[:, 50] == found.winner[50, 50])]
     assert not apart or f", and its lead is clear from {clear[0]:.3g} to {clear[-1]:.3g}. At" in words
 
 
 def test_caveats_at_both_sides():
     for priors, drift in ((.2 + .011, "0.011"), (.2 - .05, "0.05")):
-        assert any(note.endswith(f"differ from the sample's by up to {drift}.") for note in two(priors=priors).notes)
+        assert any(note.endswith(f"differ from the sample's by up to {drift}.")
+                   for note in two(priors=priors).notes)
     assert not any("differ from the sample's" in note for note in two(priors=.209).notes)
     for size, small in ((29, True), (30, False)):
-        assert any(note == f"Class 1 has only {size} samples." for note in two(n1=size, misses=(3, 4)).notes) == small
+        assert any(note == f"Class 1 has only {size} samples."
+                   for note in two(n1=size, misses=(3, 4)).notes) == small
     for misses, unseen in ((0, True), (1, False)):
-        assert any("(1 decided 0) was never seen for a;" in note for note in two(misses=(misses, 5)).notes) == unseen
+        assert any("(1 decided 0) was never seen for a;" in note
+                   for note in two(misses=(misses, 5)).notes) == unseen
     best = pd.DataFrame({"model": ["m", "k"], "cost": [1., 2.]})
     row = {"model": "m", "low": .01, "high": .3, "told_apart": True}
     for saving, far, noted in ((.11, True, True), (.09, True, False), (.11, False, False)):
         notes = page._miscalibrated(best, pd.DataFrame([row | {"saving": saving, "miscalibrated": far}]))
-        assert bool(notes) == noted and all(note == "m looks miscalibrated: its posteriors taken at their word cost 0.11 more per case than calibrated ones (0.01 to 0.3)." for note in notes)
+        assert bool(notes) == noted and all(note
+                                            == "m looks miscalibrated: its posteriors taken at their word "
+                                               "cost 0.11 more per case than calibrated ones (0.01 to 0.3)."
+                                               for note in notes)
     notes = ["x", "Class 1 has only 9 samples.", "b", "models['m']: higher values go with 'w'."]
     assert page.grave_first(notes) == [notes[3], notes[1], "x.", "b."]
 
@@ -177,7 +211,8 @@ def test_perfect_posteriors_are_seldom_called_miscalibrated_and_wrong_ones_often
     "In 20 of 60 sets of 60 before (FINDINGS C); of these 400 sets 1.8 %, Monte Carlo error 0.7 %."
     stored = pd.read_csv(ROOT / "tests" / "miscalibrated.csv")
     perfect, wrong = (stored[(stored["odds_times"] == 1) == fair] for fair in (True, False))
-    assert len(perfect[perfect["n"] == 60]) >= 400 and perfect.groupby("n")["said"].mean().max() <= .05 and wrong["said"].mean() > .6
+    assert len(perfect[perfect["n"] == 60]) >= 400 and perfect.groupby("n")[
+        "said"].mean().max() <= .05 and wrong["said"].mean() > .6
     for row in pd.concat([perfect.iloc[:4], wrong.iloc[:4]]).to_dict("records"):
         assert miscalibrated(row["seed"], row["n"], row["odds_times"]) == row["said"]
 
@@ -191,33 +226,41 @@ SLIPS = {
     "its own interval, though it was chosen": (page, "_verdict", "if winner is None", "if True"),
     "cost for saving": (page, "_decide", "four_digits(v.saving)", "four_digits(v.cost)"),
     "the wrong rival": (page, "_decide", "against {v.naive}", "against {v.next}"),
-    "cheaper and costlier exchanged": (page, "_sure", '-1 if pair["first"] == v.model else 1', '1 if pair["first"] == v.model else -1'),
-    "names exchanged": (page, "_sure", "{v.model} is cheaper than {v.naive}", "{v.naive} is cheaper than {v.model}"),
+    "cheaper and costlier exchanged": (page, "_sure", '-1 if pair["first"] == v.model else 1',
+                                       '1 if pair["first"] == v.model else -1'),
+    "names exchanged": (page, "_sure", "{v.model} is cheaper than {v.naive}",
+                        "{v.naive} is cheaper than {v.model}"),
     "dearer where it is not": (page, "_sure", "if least < 0", "if least > 0"),
-    "not told apart is told apart": (page, "_lines", '"told apart" if row["told_apart"]', '"told apart" if not row["told_apart"]'),
+    "not told apart is told apart": (page, "_lines", '"told apart" if row["told_apart"]',
+                                     '"told apart" if not row["told_apart"]'),
     "approximate the other way round": (page, "_lines", "turned = -1 if", "turned = 1 if"),
     "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
-    "above is below": (page, "_change", "{'above' if factor > 1 else 'below'}", "{'below' if factor > 1 else 'above'}"),
+    "above is below": (page, "_change", "{'above' if factor > 1 else 'below'}",
+                       "{'below' if factor > 1 else 'above'}"),
     "prevalence for odds": (page, "_change", "odds / (1 + odds)", "odds"),
     "here for there": (page, "_change", "names[other]} would", "names[here]} would"),
     "constants exchanged": (page, "_change", "in report.decisions", "in report.decisions[::-1]"),
     "one case fewer": (page, "_cases", "np.floor(many[k]) + 1", "np.floor(many[k])"),
-    "the other sign": (page, "_cases", "case.losses(other) - case.losses(decided)", "case.losses(decided) - case.losses(other)"),
+    "the other sign": (page, "_cases", "case.losses(other) - case.losses(decided)",
+                       "case.losses(decided) - case.losses(other)"),
     "the safer rival": (page, "_undone", "min(found)", "max(found)"),
     "nearest for farthest": (robustness, "nearest_change", ".argmin()]", ".argmax()]"),
     "a tie to the model": (robustness, "nearest_change", "np.ones_like(product)", "0 * product"),
     "one-sided": (robustness, "_rejects", "2 * share_above", "share_above"),
     "told where it is not": (robustness, "_words", "if sure[i]", "if not sure[i]"),
-    "the loser wins": (robustness, "_words", "{name} is the cheapest. At", "{found.names[0]} is the cheapest. At"),
+    "the loser wins": (robustness, "_words", "{name} is the cheapest. At",
+                       "{found.names[0]} is the cheapest. At"),
     "drift doubled": (page, "caveats", "drift = np.abs", "drift = 2 * np.abs"),
     "another limit of drift": (page, "caveats", "drift > 0.01", "drift > 0.005"),
     "another limit of classes": (page, "caveats", "size < 30", "size < 29"),
     "miscalibrated at another limit": (page, "_miscalibrated", "0.1 * abs", "0.05 * abs"),
-    "miscalibrated without a test": (page, "_miscalibrated", 'calibrated[calibrated["miscalibrated"]]', "calibrated"),
+    "miscalibrated without a test": (page, "_miscalibrated", 'calibrated[calibrated["miscalibrated"]]',
+                                     "calibrated"),
     "seen is unseen": (page, "_never_seen", "== 0)", "== 1)"),
     "the narrowest gap": (page, "gap_lines", "idxmax", "idxmin"),
     "light notes first": (page, "grave_first", "return next(", "return -next("),
-    "a gap without a factor": (report_module, "_groups_apart", 'together = 1 if what == "cost" else 2', "together = 1"),
+    "a gap without a factor": (report_module, "_groups_apart", 'together = 1 if what == "cost" else 2',
+                               "together = 1"),
 }
 
 
@@ -267,9 +310,11 @@ def test_the_cut_is_that_of_the_rule_to_install(rule, kind):
     rng = np.random.default_rng(3)
     y = np.arange(300) % 3 == 0
     p = 1 / (1 + np.exp(-rng.normal(3 * y - 1, 1)))
-    r = evaluate(y * 1, {"m": kind(np.column_stack([1 - p, p]) if kind is Posteriors else p)}, COSTS, rule=rule, rng=0)
+    r = evaluate(y * 1, {"m": kind(np.column_stack([1 - p, p]) if kind is Posteriors else p)}, COSTS,
+                 rule=rule, rng=0)
     cut = four_digits(r.decision_rule().threshold)
-    assert f" it decides 1 from {cut} on, costs " in said(r)["Verdict"].replace("m decides", "it decides") and ("decide 1", f"from {cut} on", "") in page._card(r, "", None)["facts"]
+    assert f" it decides 1 from {cut} on, costs " in said(r)["Verdict"].replace("m decides",
+            "it decides") and ("decide 1", f"from {cut} on", "") in page._card(r, "", None)["facts"]
 
 
 # ---- groups and net benefit
@@ -287,18 +332,22 @@ def test_gaps_of_error_rates_are_held_together():
     gaps = r.group_differences.set_index(["what", "first"])
     for k, what in enumerate(("FPR", "FNR")):
         sides = [((y == k) & (group == name), (y == k) & (group != name)) for name in "nsw"]
-        tables = [[confusion_counts(np.zeros(side.sum(), int), (decided != y)[side] * 1, classes=[0, 1]).array for side in of] for of in sides]
+        tables = [[confusion_counts(np.zeros(side.sum(), int), (decided != y)[side] * 1, classes=[0, 1]).array
+                   for side in of] for of in sides]
         alone = [independent_difference(*of, [[0, 1], [0, 1]], confidence=1 - .05 / 6) for of in tables]
         p = 2 * holm(np.array([one.p_value for one in alone]))
         for name, one, least in zip("nsw", alone, np.minimum(p, 1)):
             row, ends = gaps.loc[[(what, name)]].iloc[0], [one.low, one.high]
-            if least < .05 and one.low < 0 < one.high:  # told apart by Holm's steps alone: the end next to 0 is moved to it
+            # told apart by Holm's steps alone: the end next to 0 is moved to it
+            if least < .05 and one.low < 0 < one.high:
                 ends = [0, one.high] if one.mean > 0 else [one.low, 0]
-            assert [row["difference"], row["low"], row["high"], row["p_value"]] == pytest.approx([one.mean, *ends, least], abs=1e-6)
+            assert [row["difference"], row["low"], row["high"], row["p_value"]] == pytest.approx([one.mean,
+                    *ends, least], abs=1e-6)
             assert row["told_apart"] == (row["p_value"] < .05)
     widest = gaps.loc["FNR"]["difference"].abs().idxmax()
     told = [note for note in r.notes if note.startswith("FNR of m: n minus the others is ")]
-    assert widest == "n" and len(told) == 1 and told[0].endswith("told apart.") and said(r)["What to check"].count(" minus ") == 2
+    assert widest == "n" and len(told) == 1 and told[0].endswith("told apart.") and said(r)[
+        "What to check"].count(" minus ") == 2
     assert page.gap_lines(r.group_differences)[1] == told[0]
 
 
@@ -314,26 +363,31 @@ def test_net_benefit_of_each_rung():
     assert "net_benefit" not in two(costs=ExampleCosts(fp=1, fn=np.linspace(1, 3, 500))).ladder
 
 
-PLAIN = set("""
+PLAIN = (set("""
 a about above after against all always amount amounts an and anew anything are as at auto be below best but by can case cases change cheaper cheapest check checks
 class come cost costliest costs data decided decides decisions depends differ difference do each every f few first for found from g has have here how hundred
 hundredth in is it its known largest lead less like line lines looks loss lowest method minus model models more most need never next no not notes nothing occur
 of on one ones only or order other over own per possible rate read records report right s sample samples saves saving second seen show side small stand stays
 sure taken than that the their these they this times to too undo unseen unsure up use uses verdict was what which while with word would wrong
-""".split())
+""".split()))
 
 
 def test_every_term_of_the_summary_stands_in_the_glossary():
     "Words of the sentences' own texts: plain English that is listed here, or a term of the glossary."
     cells = json.loads((ROOT / "nbs" / "94_glossary.ipynb").read_text(encoding="utf-8"))["cells"]
-    table = next(text for text in ("".join(cell["source"]) for cell in cells) if "| term | in plain words |" in text)
+    table = next(text for text in ("".join(cell["source"]) for cell in cells) if "| term | in plain words |"
+                 in text)
     terms = " ".join(line.split("|")[1].lower() for line in table.splitlines() if line.startswith("| "))
-    functions = ("_read", "_rules", "_interval", "_decide", "_sure", "_lines", "_change", "_undone", "_check", "caveats", "_never_seen", "_miscalibrated", "gap_lines", "answers")
+    functions = ("_read", "_rules", "_interval", "_decide", "_sure", "_lines", "_change", "_undone", "_check",
+                 "caveats", "_never_seen", "_miscalibrated", "gap_lines", "answers")
     words = set()
     for name in functions:
         tree = ast.parse(inspect.getsource(getattr(page, name))).body[0]
-        keys = {id(node.slice) for node in ast.walk(tree) if isinstance(node, ast.Subscript)} | {id(tree.body[0].value)}
-        keys |= {id(arg) for call in ast.walk(tree) if isinstance(call, ast.Call) for arg in ast.walk(call) if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "removeprefix", "groupby", "set_index", "endswith")}
+        keys = {id(node.slice) for node in ast.walk(tree)
+                if isinstance(node, ast.Subscript)} | {id(tree.body[0].value)}
+        keys |= {id(arg) for call in ast.walk(tree) if isinstance(call, ast.Call) for arg in ast.walk(call)
+                 if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "removeprefix",
+                "groupby", "set_index", "endswith")}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in keys:
                 words |= set(re.findall(r"[a-z]+(?:-[a-z]+)*", node.value.lower()))
@@ -341,7 +395,8 @@ def test_every_term_of_the_summary_stands_in_the_glossary():
         words |= set(re.findall(r"[a-z]+", text))
     unknown = {word for word in words - PLAIN if not re.search(rf"\b{word.removesuffix('s')}", terms)}
     assert not unknown, "neither plain English nor a term of the glossary"
-    for term in ("told apart", "widened because", "one more case", "conservative line", "approximate line", "cut", "luck"):
+    for term in ("told apart", "widened because", "one more case", "conservative line", "approximate line",
+                 "cut", "luck"):
         assert term in terms
 
 
@@ -356,14 +411,20 @@ def test_the_page_is_a_document(tmp_path):
     r = evaluate(y, models, COSTS, groups=group, rng=0)
     path = tmp_path / "r.html"
     html = r.to_html(path, title="Loans <of> May", currency="€", per_year=20_000, about={"use": "<script>"})
-    assert path.read_text(encoding="utf-8") == html and "<title>Loans &lt;of&gt; May</title>" in html and "<script" not in html and 'src="http' not in html and "<b>" not in html
-    assert not re.search(r"(src|href)=\"(?!data:)", html) and html.count("<img") == len(r.panels) and html.count('alt="') == len(r.panels)
+    assert (path.read_text(
+        encoding="utf-8") == html and "<title>Loans &lt;of&gt; May</title>" in html and "<script" not in html
+        and 'src="http' not in html and "<b>" not in html)
+    assert not re.search(r"(src|href)=\"(?!data:)", html) and html.count("<img") == len(
+        r.panels) and html.count('alt="') == len(r.panels)
     text = unescape(re.sub(r"<[^>]+>", "\n", html.partition("</style>")[2]))
-    order = [text.index(word) for word in ("Loans <of> May", "samples", f"Use {r.best['model'][0]}", "How sure is that?", "What would change this?", "What to check", "Pictures", "Tables")]
+    order = [text.index(word) for word in ("Loans <of> May", "samples", f"Use {r.best['model'][0]}",
+                                           "How sure is that?", "What would change this?", "What to check",
+                                           "Pictures", "Tables")]
     assert order == sorted(order)
     saved = r.against_constant.set_index("model").loc[r.best["model"][0]]
     assert f"{page.four_digits(20_000 * saved['saving'])} € a year" in text and f"{page.four_digits(20_000 * saved['low'])} € to {page.four_digits(20_000 * saved['high'])} € (95%)" in text
-    assert page.gap_lines(r.group_differences)[0] in text and not re.search(r">[a-z]+_[a-z_]+<", html), "no machine names"
+    assert page.gap_lines(r.group_differences)[0] in text and not re.search(r">[a-z]+_[a-z_]+<",
+            html), "no machine names"
     assert "@media print" in html and "size: A4" in html and "prefers-color-scheme: dark" in html
     for wrong in (0, -3, "many"):
         with pytest.raises(ValueError, match="per_year"):
@@ -373,4 +434,5 @@ def test_the_page_is_a_document(tmp_path):
 
 
 def test_p_values_in_tables_are_never_zero():
-    assert [page._p(p) for p in (0., 1e-310, 9.9e-5, 1e-4, .0123, np.nan)] == ["< .0001"] * 3 + ["0.0001", "0.012", ""]
+    assert [page._p(p) for p in (0., 1e-310, 9.9e-5, 1e-4, .0123, np.nan)] == ["< .0001"] * 3 + ["0.0001",
+            "0.012", ""]

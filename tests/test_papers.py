@@ -10,7 +10,9 @@ from cost_eval.reproduce import published
 
 NUMBER = re.compile(r"(?<![\w.^])\d[\d,]*(?:\.\d+)?")
 BLOCKS = {"Heart": ("General", "Elder", "Hospital"), "Loan": ("General", "Low-income", "Risky")}
-WITHOUT_NUMBERS = {"expected": "", "bootstrap": "", "cscore": "1234", "outperformance": "123", "weighted": "123"}  # symbols and formulas
+# symbols and formulas
+WITHOUT_NUMBERS = {"expected": "", "bootstrap": "", "cscore": "1234", "outperformance": "123",
+                   "weighted": "123"}
 
 
 def numbers(text):
@@ -25,18 +27,22 @@ def lines(paper, first, last):
 
 
 def rows(paper, first, last, names, columns):
-    "Name/column -> number, of lines that begin with one of the names; each has as many numbers as there are columns."
+    """Name/column -> number, of lines that begin with one of the names; each has as many numbers as there are
+    columns."""
     found = {}
     for name in names:
         (line,) = (line for line in lines(paper, first, last) if re.match(rf" *{re.escape(name)}\s", line))
         values = numbers(re.sub(r"\(\$.*?\)", "", line.strip()[len(name):]))
-        found |= {f"{name}/{column}" if column else name: value for column, value in zip(columns, values, strict=True)}
+        found |= {f"{name}/{column}" if column else name: value for column, value in zip(columns, values,
+                strict=True)}
     return found
 
 
 def ferrer_1():
-    columns = [f"{m}/{what}" for m in ("C01", "CinvP", "Cimb", "Cabs1", "Cabs2") for what in ("EC", "NEC", *["abs"] * m.startswith("Cabs"))]
-    found = rows("expected", r"^Decision algorithm", "^for the expression", ("Naive", "Argmax", "Bayes"), columns)
+    columns = [f"{m}/{what}" for m in ("C01", "CinvP", "Cimb", "Cabs1", "Cabs2")
+               for what in ("EC", "NEC", *["abs"] * m.startswith("Cabs"))]
+    found = rows("expected", r"^Decision algorithm", "^for the expression", ("Naive", "Argmax", "Bayes"),
+                 columns)
     return {"{1}/{0}/{2}".format(*cell.split("/")): value for cell, value in found.items()}
 
 
@@ -48,7 +54,8 @@ def ferrer_2():
             name, system, _, *fields = line.split("\t")
             dataset = name or dataset
             for column, field in zip(columns, fields):
-                found |= {f"{dataset}/{system}/{scores}/{column}": v for scores, v in zip(("raw", "cal"), numbers(field))}
+                found |= {f"{dataset}/{system}/{scores}/{column}": v
+                          for scores, v in zip(("raw", "cal"), numbers(field))}
     return found
 
 
@@ -58,7 +65,8 @@ def ferrer_3():
         name, classes, samples, priors = line.split("\t")
         shares = {"prior of every class": numbers(priors)[0]} if "all classes" in priors else {
             f"prior {k}": value for k, value in enumerate(numbers(priors), 1)}
-        found |= {f"{name}/{what}": value for what, value in {"classes": float(classes), "samples": float(samples), **shares}.items()}
+        found |= {f"{name}/{what}": value for what, value in {"classes": float(classes),
+                "samples": float(samples), **shares}.items()}
     return found
 
 
@@ -71,7 +79,8 @@ def md_2():
     text = " ".join(lines("bootstrap", r"lb = ", "end BCOST"))
     n, plus = (int(v) for v in re.search(r"times (\d+) .rfloor \+ (\d+)", text).groups())
     low = math.floor(.05 / 2 * n + 1e-9) + plus
-    return {"lower order statistic at 95 %": low, "upper order statistic at 95 %": int(re.search(r"ub = (\d+) - lb", text)[1]) - low}
+    return {"lower order statistic at 95 %": low,
+            "upper order statistic at 95 %": int(re.search(r"ub = (\d+) - lb", text)[1]) - low}
 
 
 def md_4():
@@ -92,7 +101,8 @@ MARWAH = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Inte
 
 
 def marwah_6():
-    found, left, right = {}, ("F1 threshold", "F1 precision", "F1 recall"), ("threshold", "precision", "recall", "C_score", "saving")
+    found, left, right = {}, ("F1 threshold", "F1 precision", "F1 recall"), ("threshold", "precision",
+            "recall", "C_score", "saving")
     table = [line for line in lines("cscore", "^ Dataset +Cost ratio", "^4.3.3") if "%" in line]
     assert len(table) == 15
     for name, three in zip(MARWAH, zip(*[iter(table)] * 3)):
@@ -101,7 +111,8 @@ def marwah_6():
             ratio, *values = numbers(line.replace(name, ""))
             once, (cost, *values) = values[: len(values) - 6], values[-6:]
             found |= {f"{name}/{column}": value for column, value in zip(left, once)}
-            found |= {f"{name}/{ratio:g}/{column}": value for column, value in zip(("F1 C_score", *right), (cost, *values), strict=True)}
+            found |= {f"{name}/{ratio:g}/{column}": value for column, value in zip(("F1 C_score", *right),
+                    (cost, *values), strict=True)}
     return found
 
 
@@ -116,14 +127,17 @@ def zhao_rows(first, last):
 
 
 def zhao_4():
-    return {f"{data} {name}/{what}": value for data, what, values in zhao_rows("^Heart Disease Dataset", "^Table 4")
+    return {f"{data} {name}/{what}": value for data, what, values in zhao_rows("^Heart Disease Dataset",
+            "^Table 4")
             for name, value in zip(BLOCKS[data], values, strict=True)}
 
 
 def zhao_5():
-    found = {f"{data} {name}/{column}": value for data, name, values in zhao_rows("^Test Sets\tf1", "^Table 5")
+    found = {f"{data} {name}/{column}": value for data, name, values in zhao_rows("^Test Sets\tf1",
+            "^Table 5")
              for column, value in zip(("f1", "OPS(f1)", "MCC", "OPS(MCC)"), values, strict=True)}
-    return found | {"threshold": numbers(paper_text("outperformance").partition("Table 5:")[2].partition("\n")[0])[0]}
+    return found | {"threshold": numbers(paper_text("outperformance").partition("Table 5:")[2].partition(
+        "\n")[0])[0]}
 
 
 def zhao(table, data):
@@ -143,19 +157,24 @@ TABLES = {  # paper, table, items of the CSV -> parser
     ("expected", "3", "expected_cost/table3"): ferrer_3,
     ("bootstrap", "1", "bootstrap/table1"): md_1,
     ("bootstrap", "2", "bootstrap/table2"): md_2,
-    ("bootstrap", "3", "bootstrap/table3"): lambda: {f"class {k}": v for k, v in rows("bootstrap", "^Class\tFreq", "^$", "01234", [""]).items()},
+    ("bootstrap", "3", "bootstrap/table3"): lambda: {f"class {k}": v for k, v in rows("bootstrap",
+        "^Class\tFreq", "^$", "01234", [""]).items()},
     ("bootstrap", "4", "bootstrap/table4"): md_4,
     ("bootstrap", "5", "bootstrap/table5"): by_model("included in the c.i."),
     ("bootstrap", "6", "bootstrap/table6"): by_model("not rejected .out of"),
-    ("cscore", "5", "cost_score/table5"): lambda: rows("cscore", "^Summary of datasets", "^ +taken because", MARWAH, ("class 0", "class 1", "features")),
+    ("cscore", "5", "cost_score/table5"): lambda: rows("cscore", "^Summary of datasets", "^ +taken because",
+                                                       MARWAH, ("class 0", "class 1", "features")),
     ("cscore", "6", "cost_score/table6+table6-study"): marwah_6,
     ("outperformance", "4", "outperformance/table4"): zhao_4,
     ("outperformance", "5", "outperformance/table5"): zhao_5,
-    **{("outperformance", str(k), f"outperformance/table{k}"): partial(zhao, k, data) for k, data in ((6, "Heart"), (7, "Loan"), (8, "Heart"), (9, "Loan"))},
+    **{("outperformance", str(k), f"outperformance/table{k}"): partial(zhao, k, data)
+       for k, data in ((6, "Heart"), (7, "Loan"), (8, "Heart"), (9, "Loan"))},
 }
 IN_TEXT = {"bootstrap/table1": "text: ", "bootstrap/table4": "M9/C(1,3)", "cost_score/table5": (
-    "KDD cup 99/unique", "KDD cup 99/classes", "Phishing data/pages", "Internal data/instances", "UNSW-NB15/types", "Credit card fraud/transactions",
-    "Credit card fraud/legitimate", "Credit card fraud/class 1 below", "Internal data/class 1 in")}  # cells that sentences about the table give
+    "KDD cup 99/unique", "KDD cup 99/classes", "Phishing data/pages", "Internal data/instances",
+    "UNSW-NB15/types", "Credit card fraud/transactions",
+    # cells that sentences about the table give
+    "Credit card fraud/legitimate", "Credit card fraud/class 1 below", "Internal data/class 1 in")}
 
 ILLEGIBLE = {"expected_cost/table2": 33}
 
@@ -166,7 +185,8 @@ def test_a_printed_table_is_what_was_transcribed(paper, table, items):
     transcribed = {}
     for item in parts.split("+"):
         transcribed |= published(name, item).set_index("cell")["published"].to_dict()
-    transcribed = {cell: value for cell, value in transcribed.items() if not cell.startswith(IN_TEXT.get(items, "no cell"))}
+    transcribed = {cell: value for cell, value in transcribed.items()
+                   if not cell.startswith(IN_TEXT.get(items, "no cell"))}
     parsed = TABLES[paper, table, items]()
     assert parsed == {cell: transcribed.get(cell) for cell in parsed}
     assert len(transcribed) - len(parsed) == ILLEGIBLE.get(items, 0)

@@ -1,4 +1,5 @@
-"""What is said of other packages follows from a run: `make bench` stores it in 80_benchmarks, and no page says more."""
+"""What is said of other packages follows from a run: `make bench` stores it in 80_benchmarks, and no page
+says more."""
 import json
 from pathlib import Path
 
@@ -16,7 +17,8 @@ STORED = json.loads("".join(next(c for c in CELLS if c["id"] == "storedpeers")["
 
 def test_every_peer_ran_and_every_number_is_ours():
     assert len(STORED) >= 9 and not [name for name, told in STORED.items() if "failed" in told]
-    assert {verdict for told in STORED.values() for job, verdict in told.items() if job != "version"} == {"equal"}
+    assert {verdict for told in STORED.values() for job, verdict in told.items()
+            if job != "version"} == {"equal"}
 
 
 def test_the_stored_run_is_of_the_jobs_on_the_page():

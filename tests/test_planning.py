@@ -21,15 +21,18 @@ def test_first_guess_is_the_textbooks():
     n = pl.required_sample_size(share, [[0, 1], [20, 0]], .2, method="z")
     sd = np.sqrt(.05 * 1 + .01 * 400 - .25**2)
     assert n == int(np.ceil((norm.ppf(.975) * sd / .2 / .25)**2))
-    assert pl.required_sample_size([[.9, .1], [0, 0]], [[0, 1], [1, 0]], method="z") == 3458  # 1.96^2 x 9 / .01
+    # 1.96^2 x 9 / .01
+    assert pl.required_sample_size([[.9, .1], [0, 0]], [[0, 1], [1, 0]], method="z") == 3458
     pilot = pl.required_sample_size(np.array([[80, 5], [1, 14]]), [[0, 1], [20, 0]], .2, method="z")
-    labelled = confusion_counts(["no"] * 85 + ["yes"] * 15, ["wait"] * 80 + ["act"] * 5 + ["wait"] + ["act"] * 14, classes=("no", "yes"), decision_labels=("wait", "act"))
+    labelled = confusion_counts(["no"] * 85 + ["yes"] * 15, ["wait"] * 80 + ["act"] * 5 + ["wait"] + ["act"]
+                                * 14, classes=("no", "yes"), decision_labels=("wait", "act"))
     costs = CostMatrix([[0, 20], [1, 0]], classes=("yes", "no"), decisions=("act", "wait"))
     assert pilot == n == pl.required_sample_size(labelled, costs, .2, method="z")
     assert pl.required_sample_size(share, [[0, 1], [20, 0]], .2, method="z", confidence=.8) < n / 2
 
 
-@pytest.mark.parametrize("miss, ratio, precision", [(.01, 20, .1), (.001, 1000, .5), (.001, 1000, 1.5), (.2, 1, .3)])
+@pytest.mark.parametrize("miss, ratio, precision", [(.01, 20, .1), (.001, 1000, .5), (.001, 1000, 1.5),
+                                                    (.2, 1, .3)])
 @pytest.mark.parametrize("method", ["normal", "auto", "likelihood_ratio"])
 def test_sample_size_reaches_the_precision(miss, ratio, precision, method):
     "Fresh test sets of the size found: the mean half width is the one asked for, also where (21.5) fails."
@@ -84,7 +87,8 @@ def test_power_of_many_kinds_is_simulated():
     p = rng.dirichlet(np.full(27, .3)).reshape(3, 3, 3)
     power = pl.paired_power(p, COSTS, [200, 500], n_sets=20_000, method="normal")
     assert power == pytest.approx([rejections(p, COSTS, n, seed=1) for n in (200, 500)], abs=.015)
-    assert pl.paired_power(p, COSTS, 300, n_sets=100, rng=1, method="normal") != pl.paired_power(p, COSTS, 300, n_sets=100, rng=2, method="normal")
+    assert pl.paired_power(p, COSTS, 300, n_sets=100, rng=1, method="normal") != pl.paired_power(p, COSTS,
+            300, n_sets=100, rng=2, method="normal")
     big = pl.paired_power(*trade(.02, 20, .5, .4), 10**6, method="normal")  # too many to list
     assert big == pytest.approx(1, abs=.01)
 
@@ -101,19 +105,25 @@ def test_power_is_that_of_difference(method):
 def test_power_knows_labels_pilots_shapes_and_levels():
     joint, costs = trade(.02, 20, .5, .02)
     pilot = JointCounts(np.rint(joint * 1000).astype(int))
-    assert pl.paired_power(pilot, costs, 500, method="normal") == pytest.approx(pl.paired_power(joint, costs, 500, method="normal"))
-    turned = JointCounts(np.rint(joint * 1000).astype(int)[::-1, ::-1, ::-1], classes=(1, 0), decisions=(1, 0))
-    assert pl.paired_power(turned, CostMatrix(costs), 500, method="normal") == pytest.approx(pl.paired_power(joint, costs, 500, method="normal"))
-    assert np.shape(pl.paired_power(joint, costs, [[100, 200], [300, 400]])) == (2, 2) and isinstance(pl.paired_power(joint, costs, 100), float)
+    assert pl.paired_power(pilot, costs, 500, method="normal") == pytest.approx(pl.paired_power(joint, costs,
+            500, method="normal"))
+    turned = JointCounts(np.rint(joint * 1000).astype(int)[::-1, ::-1, ::-1], classes=(1, 0),
+                         decisions=(1, 0))
+    assert pl.paired_power(turned, CostMatrix(costs), 500, method="normal") == pytest.approx(
+        pl.paired_power(joint, costs, 500, method="normal"))
+    assert np.shape(pl.paired_power(joint, costs, [[100, 200], [300, 400]])) == (2,
+            2) and isinstance(pl.paired_power(joint, costs, 100), float)
     assert pl.paired_power(joint, costs, 500, confidence=.99) < pl.paired_power(joint, costs, 500) - .05
     no_difference = (joint + np.swapaxes(joint, 1, 2)) / 2
-    assert pl.paired_power(no_difference, costs, 5000, n_sets=20_000, method="normal") == pytest.approx(.05, abs=.006)
+    assert pl.paired_power(no_difference, costs, 5000, n_sets=20_000, method="normal") == pytest.approx(.05,
+            abs=.006)
 
 
 def test_seven_disagreements_at_one_percent():
     joint = np.array([[[.98, 0], [0, 0]], [[0, .02], [0, 0]]])
     for confidence, least in ((.95, 4), (.99, 7)):
-        assert pl.paired_power(joint, [[0, 1], [9, 0]], 2000, confidence=confidence, method="normal") == pytest.approx(binom.sf(least - 1, 2000, .02), abs=1e-9)
+        assert pl.paired_power(joint, [[0, 1], [9, 0]], 2000, confidence=confidence,
+                               method="normal") == pytest.approx(binom.sf(least - 1, 2000, .02), abs=1e-9)
 
 
 # the test that will judge
@@ -127,7 +137,8 @@ def judged(joint, costs, n, n_sets, seed=0):
 @pytest.mark.parametrize("ratio, n", [(1, 100), (5, 200), (5, 1500), (20, 60), (20, 500), (50, 700)])
 def test_power_of_the_default_is_delivered(ratio, n):
     joint, costs = trade(.02, ratio, .5, .02)
-    assert pl.paired_power(joint, costs, n) == pytest.approx(judged(joint, costs, n, 600), abs=4 * .5 / np.sqrt(600))
+    assert pl.paired_power(joint, costs, n) == pytest.approx(judged(joint, costs, n, 600),
+            abs=4 * .5 / np.sqrt(600))
 
 
 @pytest.mark.parametrize("n", [8, 25])
@@ -142,7 +153,8 @@ def test_power_of_the_default_by_listing_every_test_set(n):
         for a, b in product(range(n + 1), repeat=2):
             if a + b <= n:
                 table = np.zeros((2, 2, 2), int)
-                table[(1, 0, 1) if p[1, 0, 1] else (1, 1, 0)], table[(0, 0, 1) if p[0, 0, 1] else (0, 1, 0)], table[0, 0, 0] = a, b, n - a - b
+                table[(1, 0, 1) if p[1, 0, 1] else (1, 1, 0)], table[(0, 0, 1) if p[0, 0, 1]
+                        else (0, 1, 0)], table[0, 0, 0] = a, b, n - a - b
                 tables.append(table)
                 chance.append(multinomial.pmf([a, b, n - a - b], n, [.3, .25, .45]))
         total = np.array(chance) @ (difference(np.stack(tables), costs).p_value < .05)
@@ -172,13 +184,15 @@ def test_pilots_with_many_differences_are_planned_by_simulation():
     n = pl.required_pairs(pilot, COSTS, saving=.4, n_sets=300)
     p = pl._with_saving(pilot.array / 400, COSTS, .4)
     assert judged(p, COSTS, n, 300, seed=1) == pytest.approx(.8, abs=.12)
-    assert pl.required_pairs(pilot, COSTS, saving=.8, n_sets=300) < n < pl.required_pairs(pilot, COSTS, saving=.4, power=.95, n_sets=300)
+    assert pl.required_pairs(pilot, COSTS, saving=.8, n_sets=300) < n < pl.required_pairs(pilot, COSTS,
+            saving=.4, power=.95, n_sets=300)
 
 
 def test_a_saving_of_either_sign():
     joint, costs = trade(.02, 20, .5, .02)
     turned = np.swapaxes(joint, 1, 2)
-    assert pl.required_pairs(joint, costs, saving=.3) == pytest.approx(pl.required_pairs(turned, costs, saving=-.3), rel=.01)
+    assert pl.required_pairs(joint, costs, saving=.3) == pytest.approx(pl.required_pairs(turned, costs,
+            saving=-.3), rel=.01)
 
 
 def test_the_nearest_probabilities():
@@ -214,7 +228,8 @@ def test_probabilities_of_two_kinds_are_multinomial(n, shares):
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = multinomial.pmf(np.column_stack([a, b, n - a - b]), n, [*shares, 1 - sum(shares)])
     found = pl._trinomial(n, *shares)
-    assert found.ravel() == pytest.approx(np.where(a + b <= n, np.nan_to_num(chance), 0), abs=1e-12) and found.sum() == pytest.approx(1, abs=1e-12)
+    assert found.ravel() == pytest.approx(np.where(a + b <= n, np.nan_to_num(chance), 0),
+                                          abs=1e-12) and found.sum() == pytest.approx(1, abs=1e-12)
 
 
 # what each side can do
@@ -230,7 +245,8 @@ def against_pass():
 
 
 def test_planning_against_a_constant_asks_what_it_can_cost():
-    "Labels of decisions were lost on the way (`second='pass'` was refused), so a plan was for the test of two models: .87 for .97, 1820 pairs for 939."
+    """Labels of decisions were lost on the way (`second='pass'` was refused), so a plan was for the test of
+    two models: .87 for .97, 1820 pairs for 939."""
     p, few = against_pass(), {"n_sets": 200}
     power = pl.paired_power(p, FRAUD, 1500, second="pass", **few)
     tables = np.random.default_rng(5).multinomial(1500, p.ravel(), 400).reshape(-1, 2, 2, 2)
@@ -243,7 +259,10 @@ def test_planning_against_a_constant_asks_what_it_can_cost():
 
 def test_priors_by_label_reach_the_interval_that_is_planned():
     share = {"genuine": .9, "fraud": .1}
-    by_label, by_place = (pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal", priors=q, n_sets=20) for q in (share, [.9, .1]))
-    assert by_label == by_place != pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal", n_sets=20)
+    by_label, by_place = (pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal",
+                                                  priors=q, n_sets=20) for q in (share, [.9, .1]))
+    assert by_label == by_place != pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal",
+            n_sets=20)
     kept = {"n_sets": 50, "method": "normal"}
-    assert 0 < pl.paired_power(against_pass(), FRAUD, 3000, priors=share, **kept) == pl.paired_power(against_pass(), FRAUD, 3000, priors=[.9, .1], **kept)
+    assert 0 < pl.paired_power(against_pass(), FRAUD, 3000, priors=share, **kept) == pl.paired_power(
+        against_pass(), FRAUD, 3000, priors=[.9, .1], **kept)

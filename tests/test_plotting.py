@@ -1,4 +1,5 @@
-"""Figures and widgets: the ink is the data, labels do not collide, and a page without Python shows what a kernel draws."""
+"""Figures and widgets: the ink is the data, labels do not collide, and a page without Python shows what a
+kernel draws."""
 import importlib
 import json
 import pkgutil
@@ -34,11 +35,14 @@ def test_lines_differ_without_colour():
     assert all(np.ptp(matplotlib.colors.to_rgb(color)) < .1 for color in shown[2:])
     kinds = matplotlib.rcParams["axes.prop_cycle"].by_key()["linestyle"]
     assert kinds == [*DASHES] and len({*map(str, kinds)}) == 5
-    assert not ax.spines["top"].get_visible() and ax.figure.get_layout_engine() is not None and tuple(ax.figure.get_size_inches()) == (4, 3)
-    assert ensure_axes(ax) is ax and ensure_axes().figure is not ax.figure and tuple(ensure_axes().figure.get_size_inches()) == (4.9, 3.2)
+    assert (not ax.spines["top"].get_visible() and ax.figure.get_layout_engine() is not None
+            and tuple(ax.figure.get_size_inches()) == (4, 3))
+    assert ensure_axes(ax) is ax and ensure_axes().figure is not ax.figure and tuple(
+        ensure_axes().figure.get_size_inches()) == (4.9, 3.2)
 
 
-@pytest.mark.parametrize("color, expected", [("#767676", 4.54), ("#595959", 7.00), ("red", 4.00), ("blue", 8.59), ("lime", 1.37), ("#0a0a0a", 19.8)])
+@pytest.mark.parametrize("color, expected", [("#767676", 4.54), ("#595959", 7.00), ("red", 4.00),
+                                             ("blue", 8.59), ("lime", 1.37), ("#0a0a0a", 19.8)])
 def test_contrast_on_white_is_the_one_of_the_tables(color, expected):
     "As accessibility checkers give it."
     assert contrast(color) == contrast("white", color) == pytest.approx(expected, abs=.005)
@@ -74,11 +78,14 @@ def test_a_live_figure_says_and_draws_its_values():
     for x in (1, 4, 9):
         show(x=x)
         svg = seen[x] = bytes(image.value).decode()
-        assert etree.fromstring(svg).findtext("{http://www.w3.org/2000/svg}title") == f"square of {x} & <root>: {x * x}; n = 5"
-        place = [float(v) for v in re.findall(r"<use href='#m\w+' x='([\d.]+)' y='([\d.]+)' style='fill", svg)[-1]]
+        assert etree.fromstring(svg).findtext(
+            "{http://www.w3.org/2000/svg}title") == f"square of {x} & <root>: {x * x}; n = 5"
+        place = [float(v) for v in re.findall(r"<use href='#m\w+' x='([\d.]+)' y='([\d.]+)' style='fill",
+                                              svg)[-1]]
         at = kept[0].transData.transform((x, x * x))
         assert place == pytest.approx([at[0], 144 - at[1]], abs=.011)  # points from the upper left corner
-    assert "viewBox='0 0 216 144'" in seen[1] and '"' not in seen[1] and "<!--" not in seen[1] and not re.search(r"\d\.\d{3,}", re.sub(r"<defs>.*?</defs>", "", seen[1].split("</style>")[1]))
+    assert "viewBox='0 0 216 144'" in seen[1] and '"' not in seen[1] and "<!--" not in seen[
+        1] and not re.search(r"\d\.\d{3,}", re.sub(r"<defs>.*?</defs>", "", seen[1].split("</style>")[1]))
     show(x=1)
     assert bytes(image.value).decode() == seen[1]
     assert len(chapter(columns=3)[0].value) == 0
@@ -86,19 +93,23 @@ def test_a_live_figure_says_and_draws_its_values():
         live_figure(print, print, (3, 2), columns=0)
 
 
-@pytest.mark.parametrize("step, low, high, value, text", [(1, 0, 20, 5, "5"), (.05, 0, 1, .3, "0.30"), (.001, 0, 1, .25, "0.250"), (2.5, 0, 10, 5, "5.0")])
+@pytest.mark.parametrize("step, low, high, value, text", [(1, 0, 20, 5, "5"), (.05, 0, 1, .3, "0.30"),
+        (.001, 0, 1, .25, "0.250"), (2.5, 0, 10, 5, "5.0")])
 def test_sliders_show_the_decimals_of_their_steps(step, low, high, value, text):
     control = slider("share", value, low, high, step)
-    assert plotting._readout(control) == text and (control.min, control.max, control.step, control.value) == (low, high, step, value)
+    assert plotting._readout(control) == text and (control.min, control.max, control.step,
+                                                   control.value) == (low, high, step, value)
     assert control.description == "share"
 
 
-@pytest.mark.parametrize("value, low, high, step", [(5, 0, 1.7, .05), (9, -1, 1.5, .05), (1, 0, 3, .1), (1000, 0, 3, .1)])
+@pytest.mark.parametrize("value, low, high, step", [(5, 0, 1.7, .05), (9, -1, 1.5, .05), (1, 0, 3, .1),
+                                                    (1000, 0, 3, .1)])
 def test_a_logarithmic_slider_begins_on_one_of_its_steps(value, low, high, step):
     "Else the browser moves it there, and the picture with it."
     control = slider("ratio", value, low, high, step, log=True)
     steps = (np.log10(control.value) - control.min) / control.step, (control.max - control.min) / control.step
-    assert np.array(steps) == pytest.approx(np.rint(steps), abs=1e-9) and (control.value, control.min) == (value, low)
+    assert np.array(steps) == pytest.approx(np.rint(steps), abs=1e-9) and (control.value,
+            control.min) == (value, low)
     assert (control.max, control.step) == pytest.approx((high, step), abs=step / 2)
 
 
@@ -121,7 +132,8 @@ def bundle(box):
 
 def played(pieces, ranges):
     "What the page puts together."
-    return "".join(pieces[k] for part in ranges.split(",") for a, *b in [part.split("-")] for k in range(int(a), int(b[0] if b else a) + 1))
+    return "".join(pieces[k] for part in ranges.split(",") for a, *b in [part.split("-")]
+                   for k in range(int(a), int(b[0] if b else a) + 1))
 
 
 def without(what, svg):
@@ -149,30 +161,40 @@ def test_every_frame_of_a_page_is_what_the_kernel_draws():
         still = played(data["pieces"], ranges)
         assert without("defs", still) == without("title", without("defs", live))
         assert {*re.findall(r"href='#(\w+)'", still)} <= {*re.findall(r"id='(\w+)'", still)}
-        assert played(data["pieces"], words) == note.value and told == [f"A parabola. square of {k} & <root>: {k * k}; n = 5", "A parabola."]
+        assert played(data["pieces"], words) == note.value and told == [
+            f"A parabola. square of {k} & <root>: {k * k}; n = 5", "A parabola."]
     field = page.find(".//input")
-    assert (field.get("max"), field.get("value"), field.get("aria-valuetext"), field.get("type")) == ("9", "2", "2", "range")
-    assert page.find(".//output").text == "2" and page.find(".//label/span").text == "x <b>more" and page.find(".//fieldset") is None
+    assert (field.get("max"), field.get("value"), field.get("aria-valuetext"), field.get("type")) == ("9",
+            "2", "2", "range")
+    assert page.find(".//output").text == "2" and page.find(
+        ".//label/span").text == "x <b>more" and page.find(".//fieldset") is None
     assert page.find(".//img").get("alt") == "A parabola. square of 2 & <root>: 4; n = 5"
-    assert page.find(".//td").text == "root 2" and page.find(".//img").get("src").startswith("data:image/svg+xml,<svg".replace("<", "%3C"))
+    assert page.find(".//td").text == "root 2" and page.find(".//img").get("src").startswith(
+        "data:image/svg+xml,<svg".replace("<", "%3C"))
 
 
 def test_two_sliders_move_together():
     "Frames stand in the order of a table, the second slider along its rows; both are back where they were."
     note = widgets.HTML()
-    sliders = {"a": slider("a", 1, 0, 2, 1), "b": slider("b", 100, 0, 3, 1, log=True), "c": slider("c", 7, 0, 9, 1)}
-    box = explorer(sliders, note, lambda a, b, c: setattr(note, "value", f"{a:g} {b:g} {c:g}"), moves=("b", "a"))
+    sliders = {"a": slider("a", 1, 0, 2, 1), "b": slider("b", 100, 0, 3, 1, log=True),
+               "c": slider("c", 7, 0, 9, 1)}
+    box = explorer(sliders, note, lambda a, b, c: setattr(note, "value", f"{a:g} {b:g} {c:g}"),
+                   moves=("b", "a"))
     page, shown = bundle(box)
-    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', shown["text/html"], re.S)[1])
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', shown["text/html"],
+                                re.S)[1])
     assert data["says"] == [["1", "10", "100", "1000"], ["0", "1", "2"]] and note.value == "1 100 7"
-    assert [played(data["pieces"], values[0]) for values, _ in data["frames"]] == [f"{a} {b} 7" for b in (1, 10, 100, 1000) for a in range(3)]
-    assert [(e.get("value"), e.get("max"), e.getparent()[0].text, e.getnext().text) for e in page.findall(".//input")] == [("2", "3", "b", "100"), ("1", "2", "a", "1")]
+    assert [played(data["pieces"], values[0]) for values, _ in data["frames"]] == [f"{a} {b} 7"
+            for b in (1, 10, 100, 1000) for a in range(3)]
+    assert [(e.get("value"), e.get("max"), e.getparent()[0].text, e.getnext().text)
+            for e in page.findall(".//input")] == [("2", "3", "b", "100"), ("1", "2", "a", "1")]
     assert page.find(".//p").text == "In JupyterLab these move, too: c 7."
     with pytest.raises(ValueError, match="moves.*'d'"):
         explorer(sliders, note, lambda **values: None, moves=("a", "d"))
 
 
-@pytest.mark.parametrize("path", ["M 1.23 4.56 L 2.34 4.46 L 2.36 -9.01 z M 0.04 100 L 0 10 ", "M 0 0 L 0.1 0.1 L -0.2 0 "])
+@pytest.mark.parametrize("path", ["M 1.23 4.56 L 2.34 4.46 L 2.36 -9.01 z M 0.04 100 L 0 10 ",
+                                  "M 0 0 L 0.1 0.1 L -0.2 0 "])
 def test_a_line_by_steps_goes_through_its_points(path):
     places, here = [], np.zeros(2)
     for kind, x, y in re.findall(r"([Ml])(-?[\d.]+)[ ]?(-?[\d.]+)", plotting._by_steps(path)):
@@ -184,25 +206,34 @@ def test_a_line_by_steps_goes_through_its_points(path):
 
 
 def test_what_cannot_move_is_no_control_on_the_page():
-    "Every kind of control is named in one line below the picture, with where it stands; what is hidden is left out."
+    """Every kind of control is named in one line below the picture, with where it stands; what is hidden is
+    left out."""
     png = widgets.Image(value=b"\x89PNG", format="png")
     hidden = widgets.Text("secret", layout=widgets.Layout(display="none"))
-    kinds = [slider("share", .4, 0, 1, .1), widgets.Dropdown(options=["a", "<b>"], value="<b>", description="drop"),
+    kinds = [slider("share", .4, 0, 1, .1), widgets.Dropdown(options=["a", "<b>"], value="<b>",
+            description="drop"),
              widgets.Dropdown(options=["a"], value=None, description="none"),
-             widgets.SelectMultiple(options=["u", "v", "w"], value=("u", "w"), rows=2, description="many"), widgets.Button(description="Go & see"),
-             widgets.FileUpload(description="CSV"), widgets.Text('say "x"', description="field"), widgets.HTML("<b>words</b>"), png, hidden]
+             widgets.SelectMultiple(options=["u", "v", "w"], value=("u", "w"), rows=2, description="many"),
+             widgets.Button(description="Go & see"),
+             widgets.FileUpload(description="CSV"), widgets.Text('say "x"', description="field"),
+             widgets.HTML("<b>words</b>"), png, hidden]
     page, shown = bundle(for_page(widgets.VBox([widgets.HBox(kinds[:4]), *kinds[4:]]), alt="A dot."))
-    assert page.find(".//p").text == "In JupyterLab these move: share 0.4; drop <b>; none; many; Go & see; CSV; field."
+    assert (page.find(".//p").text
+            == "In JupyterLab these move: share 0.4; drop <b>; none; many; Go & see; CSV; field.")
     assert not any(page.findall(f".//{tag}") for tag in ("input", "select", "button", "fieldset", "label"))
-    assert "secret" not in shown["text/html"] and "secret" not in shown["text/plain"] and page.find(".//script") is None
-    assert page.find(".//b").text == "words" and page.find(".//img").get("src") == "data:image/png;base64,iVBORw==" and page.find(".//img").get("alt") == "A dot."
+    assert "secret" not in shown["text/html"] and "secret" not in shown["text/plain"] and page.find(
+        ".//script") is None
+    assert page.find(".//b").text == "words" and page.find(".//img").get(
+        "src") == "data:image/png;base64,iVBORw==" and page.find(".//img").get("alt") == "A dot."
     assert shown["text/html"].index('<p class') > shown["text/html"].index("<img")
 
 
 # The chapters' widgets
 
-MADE = [f"{module.name}.{name}" for module in pkgutil.iter_modules(cost_eval.__path__) if module.name not in ("api", "app", "__main__", "_modidx")
-        for name in getattr(importlib.import_module(f"cost_eval.{module.name}"), "__all__", ()) if name.startswith("explore_")]
+MADE = [f"{module.name}.{name}" for module in pkgutil.iter_modules(cost_eval.__path__)
+        if module.name not in ("api", "app", "__main__", "_modidx")
+        for name in getattr(importlib.import_module(f"cost_eval.{module.name}"), "__all__", ())
+        if name.startswith("explore_")]
 
 
 def parts(box, kind):
@@ -215,12 +246,14 @@ def test_every_control_moves_the_picture(name):
     module, _, maker = name.rpartition(".")
     box = getattr(importlib.import_module(f"cost_eval.{module}"), maker)()
     image, = parts(box, widgets.Image)
-    for control in parts(box, (widgets.FloatSlider, widgets.FloatLogSlider, widgets.IntSlider, widgets.Dropdown, widgets.SelectionSlider)):
+    for control in parts(box, (widgets.FloatSlider, widgets.FloatLogSlider, widgets.IntSlider,
+                               widgets.Dropdown, widgets.SelectionSlider)):
         before, start = bytes(image.value), control.value
         if hasattr(control, "options"):
             control.index = 0 if control.index else len(control.options) - 1
         else:
-            low, high = (control.base**end if isinstance(control, widgets.FloatLogSlider) else end for end in (control.min, control.max))
+            low, high = (control.base**end if isinstance(control, widgets.FloatLogSlider) else end
+                         for end in (control.min, control.max))
             control.value = high if start == low else low
         assert bytes(image.value) != before, control.description
         control.value = start

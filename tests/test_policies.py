@@ -42,7 +42,8 @@ def test_as_given_and_bayes():
     assert policy.threshold == pytest.approx(1 / 6)
     shifted = decide(P, Y, COSTS, rule="bayes", priors=.05)
     share = np.bincount(Y) / N
-    np.testing.assert_array_equal(shifted.decisions, bayes_decisions(np.column_stack([1 - P, P]), COSTS, priors=[.95, .05], train_priors=share))
+    np.testing.assert_array_equal(shifted.decisions, bayes_decisions(np.column_stack([1 - P, P]), COSTS,
+            priors=[.95, .05], train_priors=share))
     np.testing.assert_array_equal(shifted.decisions, P > shifted.threshold)
     np.testing.assert_allclose(np.exp(shifted.log_posteriors).sum(1), 1)
 
@@ -53,7 +54,8 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
     for k in range(5):
         inside = policy.folds != k
         fitted = AffineCalibrator().fit(logs[inside], Y[inside], W[inside])
-        np.testing.assert_allclose(policy.log_posteriors[~inside], fitted.transform(logs[~inside], log=True), atol=1e-6)
+        np.testing.assert_allclose(policy.log_posteriors[~inside], fitted.transform(logs[~inside], log=True),
+                                   atol=1e-6)
     np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, COSTS))
     frame = policy.to_frame()
     assert list(frame) == ["decision", "fold", "posterior 0", "posterior 1"]
@@ -66,21 +68,25 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
 def test_tuned_thresholds_are_those_of_the_other_folds():
     "On the ranks, at the priors, with weights and own costs."
     rank = np.unique(S, return_inverse=True)[1].astype(float)
-    for costs, options in ((COSTS, {}), (OWN, {}), (COSTS, {"priors": [.9, .1]}), (COSTS, {"sample_weight": W})):
+    for costs, options in ((COSTS, {}), (OWN, {}), (COSTS, {"priors": [.9, .1]}),
+                           (COSTS, {"sample_weight": W})):
         policy = decide(Scores(S), Y, costs, rule="tuned", rng=0, **options)
         for k in range(5):
             inside = np.flatnonzero(policy.folds != k)
             part = {name: v[inside] if name == "sample_weight" else v for name, v in options.items()}
             table = costs if costs is COSTS else costs[inside]
             found = best_threshold(Y[inside], rank[inside], table, **part)
-            np.testing.assert_array_equal(policy.decisions[policy.folds == k], rank[policy.folds == k] >= found.threshold)
+            np.testing.assert_array_equal(policy.decisions[policy.folds == k], rank[policy.folds == k]
+                                          >= found.threshold)
         whole = best_threshold(Y, S, costs, **options)
-        assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low, whole.high)
+        assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low,
+                whole.high)
 
 
 def test_three_classes_and_a_fourth_decision():
     for rule in RULES[:3]:
-        policy = decide(P3, Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"]), rule=rule, rng=0)
+        policy = decide(P3, Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"]),
+                        rule=rule, rng=0)
         assert policy.decisions.max() == (2 if rule == "as given" else 3) and policy.labels[3] == "ask"
     own = ExampleCosts.from_array(rng.gamma(1, 1, (N, 3, 4)))
     policy = decide(P3, Y3, own, rng=0)
@@ -91,19 +97,23 @@ def test_three_classes_and_a_fourth_decision():
 
 def test_what_scores_cannot_do():
     for rule in ("as given", "bayes"):
-        with pytest.raises(ValueError, match="hands over scores, which have no scale; use 'calibrated' or 'tuned'"):
+        with pytest.raises(ValueError,
+                           match="hands over scores, which have no scale; use 'calibrated' or 'tuned'"):
             decide(Scores(S), Y, COSTS, rule=rule)
-    with pytest.raises(ValueError, match=r"model: one is decided for, got \['a', 'b'\]; for several use cross_fit"):
+    with pytest.raises(ValueError,
+                       match=r"model: one is decided for, got \['a', 'b'\]; for several use cross_fit"):
         decide({"a": P, "b": S}, Y, COSTS)
     with pytest.raises(ValueError, match="not every class has a decision"):
         decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
 
 
-RESCALED = {"exp": np.exp, "cubes": lambda s: s**3, "ranks": lambda s: np.unique(s, return_inverse=True)[1], "in [0, .1]": lambda s: (s - s.min()) / np.ptp(s) * .1,
+RESCALED = {"exp": np.exp, "cubes": lambda s: s**3, "ranks": lambda s: np.unique(s, return_inverse=True)[1],
+            "in [0, .1]": lambda s: (s - s.min()) / np.ptp(s) * .1,
             "points": lambda s: 500 + 100 * s}
 
 
-@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W}, {"priors": .05}, {"capacity": 31}, {"folds": 3}], ids=lambda o: "".join(o) or "plain")
+@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W}, {"priors": .05},
+                                    {"capacity": 31}, {"folds": 3}], ids=lambda o: "".join(o) or "plain")
 @pytest.mark.parametrize("rule", FITTED)
 @pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
 def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
@@ -112,20 +122,24 @@ def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
         wanted = decide(Scores(scores), Y, costs, rule=rule, rng=4, **option).decisions
         assert 0 < wanted.sum() < N
         for name, form in RESCALED.items():
-            np.testing.assert_array_equal(decide(Scores(form(scores)), Y, costs, rule=rule, rng=4, **option).decisions, wanted, err_msg=name)
+            np.testing.assert_array_equal(decide(Scores(form(scores)), Y, costs, rule=rule, rng=4,
+                                                 **option).decisions, wanted, err_msg=name)
 
 
-@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W * (W > 1)}, {"priors": .05}, {"capacity": 31}, {"capacity": .07}], ids=lambda o: "".join(o) or "plain")
+@pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W * (W > 1)}, {"priors": .05},
+                                    {"capacity": 31}, {"capacity": .07}], ids=lambda o: "".join(o) or "plain")
 @pytest.mark.parametrize("model", [P, Scores(S)], ids=["posteriors", "scores"])
 @pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
 def test_with_an_index_the_order_of_rows_changes_no_decision(model, option, costs):
-    "The index of a shuffled frame is what the rows are called; without it another order is another draw of the folds."
+    """The index of a shuffled frame is what the rows are called; without it another order is another draw of
+    the folds."""
     turn = np.random.default_rng(9).permutation(N)
     turned = type(model)(model.values[turn]) if isinstance(model, Scores) else model[turn]
     moved = {name: v[turn] if isinstance(v, np.ndarray) else v for name, v in option.items()}
     for rule in FITTED:
         here = decide(model, Y, costs, rule=rule, rng=2, **option)
-        there, drawn = (decide(turned, y, costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved) for y in (pd.Series(Y[turn], turn), Y[turn]))
+        there, drawn = (decide(turned, y, costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved)
+                        for y in (pd.Series(Y[turn], turn), Y[turn]))
         for name in ("decisions", "folds", "log_posteriors"):
             before, after = getattr(here, name), getattr(there, name)
             np.testing.assert_array_equal(before[turn] if len(before) else before, after)
@@ -135,21 +149,25 @@ def test_with_an_index_the_order_of_rows_changes_no_decision(model, option, cost
 # ---- what may not matter
 
 def cheapest(y, models, costs=COSTS, **options):
-    return evaluate(y, models, costs, **options).best.set_index("model").loc["a", ["cost", "low", "high"]].to_numpy(float)
+    return evaluate(y, models, costs, **options).best.set_index("model").loc["a",
+            ["cost", "low", "high"]].to_numpy(float)
 
 
 OF_SERIES, TURN = pd.DataFrame({"y": Y, "a": P}), np.random.default_rng(9).permutation(N)
 WORDS = CostMatrix(COSTS.array, classes=["well", "ill"])
 MOVES = {  # of the same question: FINDINGS C
     "again": lambda: cheapest(Y, {"a": P}),
-    "the seed that is printed": lambda: cheapest(Y, {"a": P}, rng=evaluate(Y, {"a": P}, COSTS).provenance["seed"]),
+    "the seed that is printed": lambda: cheapest(Y, {"a": P},
+                                                 rng=evaluate(Y, {"a": P}, COSTS).provenance["seed"]),
     "the last digit": lambda: cheapest(Y, {"a": np.nextafter(P, 1)}),
     "float32": lambda: cheapest(Y, {"a": P.astype(np.float32)}),
     "models beside it": lambda: cheapest(Y, {"b": Scores(S**3), "a": P, "c": S > 0}),
-    "another name": lambda: cheapest(Y, pd.DataFrame({"a": P}).rename(columns=str.upper).rename(columns=str.lower)),
+    "another name": lambda: cheapest(Y, pd.DataFrame({"a": P}).rename(columns=str.upper).rename(
+        columns=str.lower)),
     "two columns": lambda: cheapest(Y, {"a": np.column_stack([1 - P, P])}),
     "classes swapped": lambda: cheapest(1 - Y, {"a": 1 - P}, CostMatrix.binary(fp=1, fn=5).array[::-1, ::-1]),
-    "classes listed otherwise": lambda: cheapest(Y, {"a": Posteriors(np.column_stack([P, 1 - P]), classes=[1, 0])}, CostMatrix(COSTS.array[::-1, ::-1], classes=[1, 0], decisions=[1, 0])),
+    "classes listed otherwise": lambda: cheapest(Y, {"a": Posteriors(np.column_stack([P, 1 - P]),
+        classes=[1, 0])}, CostMatrix(COSTS.array[::-1, ::-1], classes=[1, 0], decisions=[1, 0])),
     "classes renamed": lambda: cheapest(np.array(["well", "ill"])[Y], {"a": P}, WORDS, positive="ill"),
     "clusters of one": lambda: cheapest(Y, {"a": P}, clusters=np.arange(N)),
     "clusters of one, named": lambda: cheapest(Y, {"a": P}, clusters=[f"customer {N - i}" for i in range(N)]),
@@ -158,7 +176,8 @@ MOVES = {  # of the same question: FINDINGS C
     "own costs, all alike": lambda: cheapest(Y, {"a": P}, ExampleCosts(fp=np.ones(N), fn=np.full(N, 5.))),
     "a shuffled frame": lambda: cheapest(OF_SERIES["y"][TURN], OF_SERIES[["a"]].loc[TURN]),
     "shuffled ids": lambda: cheapest(Y[TURN], {"a": P[TURN]}, ids=[f"id {i:03}" for i in TURN]),
-    "ids of words and numbers": lambda: cheapest(Y[TURN], {"a": P[TURN]}, ids=np.array([i if i < 10 else f"z{i:03}" for i in TURN], object)),
+    "ids of words and numbers": lambda: cheapest(Y[TURN], {"a": P[TURN]}, ids=np.array([i if i < 10
+        else f"z{i:03}" for i in TURN], object)),
 }
 
 
@@ -174,9 +193,12 @@ def test_a_shuffled_file_with_ids_is_the_same_report():
     draw, fold = np.random.default_rng(3), np.unique(WHO, return_inverse=True)[1] % 4
     models, amount = {"a": P, "b": Scores(S + draw.normal(size=N))}, pd.Series(draw.gamma(2, 3, N))
     given = {"clusters": WHO, "groups": np.arange(N) % 2, "sample_weight": W, "folds": fold}
-    plain, turned = (evaluate(Y[i], {k: type(m)(m.values[i]) if isinstance(m, Scores) else m[i] for k, m in models.items()}, COSTS, ids=i, **{k: v[i] for k, v in given.items()},
-                              scenarios={"own": OWN[i], "table": [[0, 1], [9, 0]]}) for i in (np.arange(N), TURN))
-    assert plain == turned and plain.with_costs(ExampleCosts(fp=1, fn=amount)) == turned.with_costs(ExampleCosts(fp=1, fn=amount[TURN]))
+    plain, turned = (evaluate(Y[i], {k: type(m)(m.values[i]) if isinstance(m, Scores) else m[i] for k, m
+                                     in models.items()}, COSTS, ids=i, **{k: v[i] for k, v in given.items()},
+                              scenarios={"own": OWN[i], "table": [[0, 1], [9, 0]]})
+                              for i in (np.arange(N), TURN))
+    assert plain == turned and plain.with_costs(ExampleCosts(fp=1,
+            fn=amount)) == turned.with_costs(ExampleCosts(fp=1, fn=amount[TURN]))
     with pytest.raises(ValueError, match="costs: its index has the rows of y_true in another order"):
         turned.with_costs(ExampleCosts(fp=1, fn=amount))
 
@@ -189,66 +211,88 @@ def test_draws_are_rows_and_the_first_is_that_of_one(rule):
         several, one = fits.decide(name, rule), cross_fit(samples, rng=2).decide(name, rule)
         assert several.decisions.shape == several.folds.shape == (4, N) and one.decisions.shape == (N,)
         np.testing.assert_array_equal(several.decisions[0], one.decisions)
-        np.testing.assert_array_equal(several.decisions[2], cross_fit(samples, folds=several.folds[2]).decide(name, rule).decisions)
+        np.testing.assert_array_equal(several.decisions[2],
+                                      cross_fit(samples, folds=several.folds[2]).decide(name, rule).decisions)
         np.testing.assert_array_equal(fits.decide(name, rule, posteriors=False).decisions, several.decisions)
-        for costs in (OWN, ExampleCosts(fp=1, fn=np.where(np.arange(N) % 3, 4., 0))):  # where a row's decisions cost the same there is no cut
-            own = [fits.decide(name, rule, costs=costs, priors=[.9, .1], posteriors=asked).decisions for asked in (False, True)]
+        # where a row's decisions cost the same there is no cut
+        for costs in (OWN, ExampleCosts(fp=1, fn=np.where(np.arange(N) % 3, 4., 0))):
+            own = [fits.decide(name, rule, costs=costs, priors=[.9, .1], posteriors=asked).decisions
+                   for asked in (False, True)]
             np.testing.assert_array_equal(*own)
-        assert (several.folds[0] != several.folds[1]).mean() > .5 and len(several.to_frame()) == 4 * N and "4 draws" in repr(several)
+        assert (several.folds[0] != several.folds[1]).mean() > .5 and len(
+            several.to_frame()) == 4 * N and "4 draws" in repr(several)
         odds = np.log([.5, 2, 9])
-        np.testing.assert_array_equal(fits.levels(name, rule, odds)[0], cross_fit(samples, rng=2).levels(name, rule, odds))
+        np.testing.assert_array_equal(fits.levels(name, rule, odds)[0], cross_fit(samples, rng=2).levels(name,
+                rule, odds))
     assert fits.decide("d", rule).decisions.shape == fits.decide("p", "bayes").decisions.shape == (N,)
     assert cross_fit(samples, folds=np.arange(N) % 3, draws=4).draws == 1 and fits.draw(2).draws == 2
-    np.testing.assert_array_equal(decide(P, Y, COSTS, rule=rule, draws=4, rng=2).decisions, cross_fit(read_samples(Y, P, COSTS), draws=4, rng=2).decide("model", rule).decisions)
+    np.testing.assert_array_equal(decide(P, Y, COSTS, rule=rule, draws=4, rng=2).decisions,
+                                  cross_fit(read_samples(Y, P, COSTS), draws=4, rng=2).decide("model",
+            rule).decisions)
 
 
 def mean_losses(samples, costs, rule, draws, **options):
     "By hand: each row's loss in each draw."
     fits = cross_fit(samples, draws=draws, rng=0)
-    paid = (lambda d: costs.array[samples.y, d]) if isinstance(costs, CostMatrix) else lambda d: losses(samples.y, d, costs)
-    return {name: np.mean([paid(d) for d in np.atleast_2d(fits.decide(name, rule, **options).decisions)], axis=0) for name in samples.models}
+    paid = (lambda d: costs.array[samples.y, d]) if isinstance(costs,
+            CostMatrix) else lambda d: losses(samples.y, d, costs)
+    return {name: np.mean([paid(d) for d in np.atleast_2d(fits.decide(name, rule, **options).decisions)],
+                          axis=0) for name in samples.models}
 
 
 @pytest.mark.parametrize("case", ["matrix", "own", "wait", "weights", "priors", "capacity"])
 def test_everything_of_a_report_speaks_of_the_mean_over_draws(case):
-    rule, y, models, costs, given = "calibrated", Y, {"p": P, "s": Scores(S + rng.normal(size=N)), "d": Decisions(S > 0)}, COSTS, {}
+    rule, y, models, costs, given = "calibrated", Y, {"p": P, "s": Scores(S + rng.normal(size=N)),
+                                                      "d": Decisions(S > 0)}, COSTS, {}
     if case == "wait":
         y, costs = Y3, CostMatrix(THREE.array, classes=[0, 1, 2], decisions=[0, 1, 2, "ask"])
         models = {"p": P3, "d": Decisions(P3.argmax(1)), "s": .5 * P3 + 1 / 6}
     costs = OWN if case == "own" else costs
-    given |= {"weights": {"sample_weight": W}, "priors": {"priors": [.9, .1]}, "capacity": {"capacity": 60}}.get(case, {})
+    given |= {"weights": {"sample_weight": W}, "priors": {"priors": [.9, .1]},
+              "capacity": {"capacity": 60}}.get(case, {})
     report = evaluate(y, models, costs, rule=rule, draws=7, groups=np.arange(N) % 2, **given)
     samples = read_samples(y, models, costs)
     if "sample_weight" in given:
         samples = read_samples(y, models, costs, sample_weight=W)
     by_hand = mean_losses(samples, costs, rule, 7, **{k: v for k, v in given.items() if k != "sample_weight"})
-    weight = W if case == "weights" else np.array([.9, .1])[Y] / np.bincount(Y)[Y] if case == "priors" else np.ones(N)
-    best, cost = report.best.set_index("model"), {name: np.average(loss, weights=weight) for name, loss in by_hand.items()}
+    weight = W if case == "weights" else np.array([.9, .1])[Y] / np.bincount(Y)[
+        Y] if case == "priors" else np.ones(N)
+    best, cost = report.best.set_index("model"), {name: np.average(loss, weights=weight)
+                                                  for name, loss in by_hand.items()}
     for name in models:
-        assert best.loc[name, "cost"] == pytest.approx(cost[name]) and best.loc[name, "low"] < cost[name] < best.loc[name, "high"]
+        assert best.loc[name, "cost"] == pytest.approx(cost[name]) and best.loc[name,
+                "low"] < cost[name] < best.loc[name, "high"]
         parts = report.breakdown(name).groupby("part")["cost"].sum()
         assert parts.to_numpy() == pytest.approx(cost[name])
         here = report.groups.query("model == @name").set_index("group")["cost"]
-        assert here.loc[1] == pytest.approx(np.average(by_hand[name][1::2], weights=np.ones(N // 2) if case == "priors" else weight[1::2]))
+        assert here.loc[1] == pytest.approx(np.average(by_hand[name][1::2], weights=np.ones(N // 2)
+                                                       if case == "priors" else weight[1::2]))
     for row in report.differences.to_dict("records"):
-        assert row["difference"] == pytest.approx(cost[row["first"]] - cost[row["second"]]) and row["low"] <= row["difference"] <= row["high"]
-    moved = [name != "d" and case != "capacity" for name in best.index]  # calibration keeps the order of the queue
+        assert row["difference"] == pytest.approx(cost[row["first"]] - cost[row["second"]]) and row[
+            "low"] <= row["difference"] <= row["high"]
+    # calibration keeps the order of the queue
+    moved = [name != "d" and case != "capacity" for name in best.index]
     assert (best["draw_error"] > 0).tolist() == moved and report.draws == 7
     if case in ("matrix", "weights", "priors"):
         at = report.robustness([1., 5.], [.01, float(report.priors[1])])
-        assert [at.cost[at.names.index(name), 1, 1] for name in models] == pytest.approx([cost[name] for name in models])
-        assert report.uncertain_costs([COSTS.array] * 2, n_draws=400, rng=0).set_index("model")["cost"].to_dict() == pytest.approx(cost, rel=.1)
+        assert [at.cost[at.names.index(name), 1, 1] for name in models] == pytest.approx([cost[name]
+                for name in models])
+        assert report.uncertain_costs([COSTS.array] * 2, n_draws=400, rng=0).set_index("model")[
+            "cost"].to_dict() == pytest.approx(cost, rel=.1)
     other = OWN if case == "matrix" else costs
-    assert case in ("weights", "own") or report.with_costs(other, priors=given.get("priors")) == evaluate(y, models, other, rule=rule, draws=7, groups=np.arange(N) % 2, **given)
+    assert case in ("weights", "own") or report.with_costs(other, priors=given.get("priors")) == evaluate(y,
+            models, other, rule=rule, draws=7, groups=np.arange(N) % 2, **given)
 
 
 @pytest.mark.parametrize("model", [P, Scores(S)], ids=["posteriors", "scores"])
 def test_another_order_moves_the_headline_within_four_of_its_monte_carlo_errors(model):
-    "And the draws are as many as bring that error below a tenth of half the interval, or the report says that they are not."
+    """And the draws are as many as bring that error below a tenth of half the interval, or the report says
+    that they are not."""
     plain = evaluate(Y, {"a": model}, COSTS, draws=None).best.iloc[0]
     for seed in range(6):
         turn = np.random.default_rng(seed).permutation(N)
-        report = evaluate(Y[turn], {"a": Scores(S[turn]) if isinstance(model, Scores) else P[turn]}, COSTS, draws=None)
+        report = evaluate(Y[turn], {"a": Scores(S[turn]) if isinstance(model, Scores) else P[turn]}, COSTS,
+                          draws=None)
         row = report.best.iloc[0]
         assert abs(row["cost"] - plain["cost"]) < 4 * np.hypot(row["draw_error"], plain["draw_error"])
         enough = row["draw_error"] <= (row["high"] - row["low"]) / 20
@@ -268,19 +312,22 @@ def test_of_many_rows_all_draws_decide_about_so_many(monkeypatch):
 
 
 def test_samples_without_weight_take_no_part():
-    "Not in the folds of the others either: two of a class that count are never in one fold because of a third."
+    """Not in the folds of the others either: two of a class that count are never in one fold because of a
+    third."""
     nothing, odds = np.r_[np.ones(N), np.zeros(50)], np.log([.2, 1, 9])
     for seed in range(8):
         draw = np.random.default_rng(seed)
         y, p = np.r_[Y, draw.integers(0, 2, 50)], np.r_[P, draw.random(50)]
         for clusters in ({}, {"clusters": np.r_[WHO, np.full(50, 3)]}):
             alone = read_samples(Y, P, COSTS, **{k: v[:N] for k, v in clusters.items()})
-            fits, beside = cross_fit(alone, rng=0), cross_fit(read_samples(y, p, COSTS, sample_weight=nothing, **clusters), rng=0)
+            fits, beside = cross_fit(alone, rng=0), cross_fit(read_samples(y, p, COSTS, sample_weight=nothing,
+                    **clusters), rng=0)
             for rule, require in [*((rule, None) for rule in FITTED), ("tuned", {"recall": .8})]:
                 asked = [one.decide("model", rule, require=require).decisions for one in (fits, beside)]
                 np.testing.assert_array_equal(asked[0], asked[1][:N])
             for rule in FITTED:
-                np.testing.assert_array_equal(fits.levels("model", rule, odds), beside.levels("model", rule, odds)[:N])
+                np.testing.assert_array_equal(fits.levels("model", rule, odds),
+                                              beside.levels("model", rule, odds)[:N])
 
 
 def test_the_seed_matters_and_models_share_its_folds():
@@ -298,8 +345,11 @@ def test_other_costs_and_priors_need_no_other_fit():
     fits, other = cross_fit(read_samples(Y, P, COSTS), rng=0), CostMatrix.binary(fp=1, fn=40)
     for rule in RULES:
         for costs, given_ in ((other, other), (OWN, OWN), ([[0, 1], [40, 0]], other)):
-            np.testing.assert_array_equal(fits.decide("model", rule, costs=costs, priors=.1).decisions[:50] if given_ is other else 0,
-                                          cross_fit(read_samples(Y, P, given_), folds=fits.folds, rng=0).decide("model", rule, priors=.1).decisions[:50] if given_ is other else 0)
+            np.testing.assert_array_equal(fits.decide("model", rule, costs=costs, priors=.1).decisions[:50]
+                                          if given_ is other else 0,
+                                          cross_fit(read_samples(Y, P, given_), folds=fits.folds,
+                                                    rng=0).decide("model", rule, priors=.1).decisions[:50]
+                                                    if given_ is other else 0)
     with pytest.raises(ValueError, match="costs: classes"):
         fits.decide("model", costs=CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
     with pytest.raises(ValueError, match="costs: of 2 samples"):
@@ -319,7 +369,8 @@ def test_levels_are_the_odds_at_which_a_decision_turns(rule):
     if rule == "bayes":
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            certain = cross_fit(read_samples([0, 0, 1, 1], [0., .3, .8, 1.], COSTS)).levels("model", rule, [-99., 99.])
+            certain = cross_fit(read_samples([0, 0, 1, 1], [0., .3, .8, 1.], COSTS)).levels("model", rule,
+                    [-99., 99.])
         assert certain.tolist() == [2, 1, 1, 0], "the impossible never, the certain always"
     assert cross_fit(read_samples([0, 0, 1], [.1, .2, .3], COSTS)).levels("model", "calibrated", [0.]) is None
 
@@ -349,8 +400,10 @@ def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread
     y = np.r_[np.zeros(90, int), np.ones(3, int)].repeat(4)
     fold = stratified_folds(y, 3, clusters=np.arange(93).repeat(4), rng=0)
     assert len(set(fold[y == 1])) == 3
-    for seed in range(6):  # two clusters of a class in two folds: by chance both would be in one every other time
-        fits = cross_fit(read_samples(y[:-4], np.arange(368.), COSTS, clusters=np.arange(92).repeat(4)), rng=seed)
+    # two clusters of a class in two folds: by chance both would be in one every other time
+    for seed in range(6):
+        fits = cross_fit(read_samples(y[:-4], np.arange(368.), COSTS, clusters=np.arange(92).repeat(4)),
+                         rng=seed)
         assert set(fits.folds[y[:-4] == 1]) == {0, 1}
     with pytest.raises(ValueError, match="folds: must be from 2 to 3, got 4; at most one per cluster"):
         stratified_folds([0, 1, 0, 1, 0], 4, clusters=[1, 1, 2, 2, 3])
@@ -359,7 +412,8 @@ def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread
     with pytest.raises(ValueError, match="clusters: 2 values"):
         stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1])
     parted = {"folds": np.arange(N) % 2, "clusters": np.arange(N) // 2}
-    for refuses in (lambda: cross_calibrate(P3, Y3, **parted), lambda: decide(P, Y, COSTS, **parted), lambda: evaluate(Y[TURN], {"a": P[TURN]}, COSTS, ids=TURN, **parted)):
+    for refuses in (lambda: cross_calibrate(P3, Y3, **parted), lambda: decide(P, Y, COSTS,
+            **parted), lambda: evaluate(Y[TURN], {"a": P[TURN]}, COSTS, ids=TURN, **parted)):
         with pytest.raises(ValueError, match="folds: they part the cluster of sample"):
             refuses()
 
@@ -380,7 +434,8 @@ def test_a_score_without_signal_has_no_value_among_customers(rule):
         draw = np.random.default_rng(seed)
         who, score, y = customers(draw, 40)
         _, later, truth = customers(draw, 2000)
-        told = [losses(y, decide(Scores(score), y, COSTS, rule=rule, clusters=c, rng=0).decisions, COSTS).mean() for c in (None, who)]
+        told = [losses(y, decide(Scores(score), y, COSTS, rule=rule, clusters=c, rng=0).decisions,
+                       COSTS).mean() for c in (None, who)]
         service = fit_rule(read_samples(y, Scores(score), COSTS, clusters=who), rule=rule)
         found.append([*told, losses(truth, service.decide(later), COSTS).mean()])
     leak, clean, true = np.mean(found, 0)
@@ -393,14 +448,17 @@ def test_small_classes_are_told():
     p, s = rng.random(31), rng.normal(size=31)
     for rule in FITTED:
         policy = decide(p, y, COSTS, rule=rule, rng=0)
-        assert policy.rule == "bayes" and "Class 1 has 1 samples: nothing can be calibrated" in policy.notes[1] and "at their word" in policy.notes[2] or \
+        assert policy.rule == "bayes" and "Class 1 has 1 samples: nothing can be calibrated" in policy.notes[
+            1] and "at their word" in policy.notes[2] or \
             "Class 1 has 1 samples" in " ".join(policy.notes) and "at their word" in " ".join(policy.notes)
         np.testing.assert_array_equal(policy.decisions, decide(p, y, COSTS, rule="bayes").decisions)
         policy = decide(Scores(s), y, COSTS, rule=rule, rng=0)
-        assert "everybody got the decision that is best for everybody" in " ".join(policy.notes) and set(policy.decisions) == {0}
+        assert "everybody got the decision that is best for everybody" in " ".join(policy.notes) and set(
+            policy.decisions) == {0}
     y = np.r_[np.zeros(30, int), 1, 1, 1]
     policy = decide(rng.normal(size=33), y, COSTS, rng=0)
-    assert "Class 1 has 3 samples, so there are 3 folds and not 5." in policy.notes and set(policy.folds) == {0, 1, 2}
+    assert "Class 1 has 3 samples, so there are 3 folds and not 5." in policy.notes and set(policy.folds) == {
+        0, 1, 2}
     clustered = decide(rng.normal(size=33), y, COSTS, clusters=np.r_[np.arange(30), 50, 50, 50], rng=0)
     assert "Class 1 has 1 clusters" in " ".join(clustered.notes)
     weightless = decide(rng.normal(size=33), y, COSTS, sample_weight=np.r_[np.ones(31), 0, 0], rng=0)
@@ -409,7 +467,8 @@ def test_small_classes_are_told():
     assert "Class 2 has 0 samples" in " ".join(three.notes) and three.rule == "bayes"
     given_ = decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0), rng=0)
     assert "a class is missing outside one fold" in " ".join(given_.notes) and given_.rule == "bayes"
-    assert "a class is missing outside one fold" in " ".join(decide(Scores(S), Y, COSTS, rule="tuned", folds=np.where(Y == 1, 1, 0), rng=0).notes)
+    assert "a class is missing outside one fold" in " ".join(decide(Scores(S), Y, COSTS, rule="tuned",
+            folds=np.where(Y == 1, 1, 0), rng=0).notes)
 
 
 def test_separated_classes_are_told():
@@ -429,7 +488,8 @@ def test_isotonic_steps_have_finite_odds_and_pool_ties():
     pure = IsotonicCalibrator().fit([1, 2, 3, 4, 5], [0, 0, 0, 1, 1])
     np.testing.assert_allclose(pure.transform([1, 5, -9, 99])[:, 1], [.4 / 4, 2.4 / 3, .4 / 4, 2.4 / 3])
     middle = np.log(1 / 9) / 2 + np.log(4) / 2  # between the two steps
-    assert np.log(pure.transform([3.5]) @ [0, 1] / (pure.transform([3.5]) @ [1, 0]))[0] == pytest.approx(middle)
+    assert np.log(pure.transform([3.5]) @ [0, 1] / (pure.transform([3.5]) @ [1, 0]))[0] == pytest.approx(
+        middle)
     tied = IsotonicCalibrator().fit([1, 1, 1, 1], [0, 1, 0, 1])
     np.testing.assert_allclose(tied.transform([1])[0], [.5, .5])
     few = IsotonicCalibrator().fit(S, Y, n_units=20)
@@ -437,14 +497,16 @@ def test_isotonic_steps_have_finite_odds_and_pool_ties():
 
 
 def test_isotonic_weights_are_repetitions_up_to_their_number():
-    "The steps are those of repeated rows; how far they are pulled in depends on how many samples weights are worth."
+    """The steps are those of repeated rows; how far they are pulled in depends on how many samples weights
+    are worth."""
     repeats = rng.integers(1, 4, N)
     one = IsotonicCalibrator().fit(S, Y, repeats)
     other = IsotonicCalibrator().fit(np.repeat(S, repeats), np.repeat(Y, repeats))
     np.testing.assert_array_equal([one.low_, one.high_], [other.low_, other.high_])
     again = IsotonicCalibrator().fit(S, Y, repeats * 7.)
     np.testing.assert_allclose(one.log_odds_, again.log_odds_)
-    np.testing.assert_allclose(IsotonicCalibrator().fit(S, Y, np.r_[0., np.ones(N - 1)]).log_odds_, IsotonicCalibrator().fit(S[1:], Y[1:]).log_odds_)
+    np.testing.assert_allclose(IsotonicCalibrator().fit(S, Y, np.r_[0., np.ones(N - 1)]).log_odds_,
+                               IsotonicCalibrator().fit(S[1:], Y[1:]).log_odds_)
     with pytest.raises(ValueError, match="both classes"):
         IsotonicCalibrator().fit(S, np.zeros(N, int))
     with pytest.raises(ValueError, match="not fitted"):
@@ -470,11 +532,13 @@ def test_capacity_keeps_the_greatest_expected_savings():
 
 def test_capacity_ties_are_decided_by_lot():
     coarse = np.round(P, 1)
-    taken = [np.flatnonzero(decide(coarse, Y, COSTS, rule="bayes", capacity=100, rng=seed).decisions) for seed in (0, 1, 0)]
+    taken = [np.flatnonzero(decide(coarse, Y, COSTS, rule="bayes", capacity=100, rng=seed).decisions)
+             for seed in (0, 1, 0)]
     assert taken[0].tolist() == taken[2].tolist() != taken[1].tolist()
     lowest = coarse[taken[0]].min()
     assert all((coarse[rows] >= lowest).all() for rows in taken)
-    share = np.mean([decide(coarse, Y, COSTS, rule="bayes", capacity=100, rng=seed).decisions for seed in range(60)], axis=0)
+    share = np.mean([decide(coarse, Y, COSTS, rule="bayes", capacity=100, rng=seed).decisions
+                     for seed in range(60)], axis=0)
     tied = share[np.isclose(coarse, lowest)]
     first, second = np.array_split(tied, 2)
     assert abs(first.mean() - second.mean()) < .1  # the head of the file is not preferred
@@ -486,7 +550,8 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
     fits = cross_fit(read_samples(Y, {"p": P, "s": Scores(S), "d": S > 0}, COSTS), rng=0)
     for name, values in (("p", P), ("s", S)):
         queue = fits.queue(name)
-        assert (np.diff(values[np.argsort(queue.place)]) <= 0).all() and queue.place.max() + 1 == len(np.unique(values))
+        assert (np.diff(values[np.argsort(queue.place)])
+                <= 0).all() and queue.place.max() + 1 == len(np.unique(values))
         turned = fits.queue(name, costs=CostMatrix([[5, 0], [0, 1]]))  # decision 1 is for class 0
         np.testing.assert_array_equal(turned.place, queue.place.max() - queue.place)
     own = fits.queue("p", "bayes", costs=OWN)
@@ -504,7 +569,9 @@ def test_capacity_as_a_share_of_the_weight():
     assert .08 < W[policy.decisions == 1].sum() / W.sum() <= .1
     for rule in RULES:
         assert decide(P, Y, COSTS, rule=rule, capacity=12, rng=0).decisions.sum() == 12
-    for capacity, words in ((2.5, "whole number"), (len(Y) + 1, f"from 0 to {len(Y)}, got {len(Y) + 1}; a count of the {len(Y)} samples")):
+    for capacity, words in ((2.5, "whole number"),
+                            (len(Y) + 1,
+                             f"from 0 to {len(Y)}, got {len(Y) + 1}; a count of the {len(Y)} samples")):
         with pytest.raises(ValueError, match=words):
             decide(P, Y, COSTS, capacity=capacity)
     with pytest.raises(ValueError, match="capacity: limits the second of two decisions"):
@@ -518,28 +585,33 @@ def test_a_queue_that_is_none_is_refused(queue):
     from cost_eval.policies import within_capacity
 
     rows = read_samples([0, 1, 1, 0], {"m": [.2, .9, .6, .1]}, [[0, 1], [5, 0]])
-    assert within_capacity(3, rows, [2, 1]).tolist() == [2, 1] and within_capacity(.25, rows, [2, 1]).tolist() == [2]
+    assert within_capacity(3, rows, [2, 1]).tolist() == [2, 1] and within_capacity(.25, rows,
+            [2, 1]).tolist() == [2]
     assert within_capacity(2, rows, []).tolist() == [] and within_capacity(1, rows, [2, 1]).tolist() == [2]
     with pytest.raises(ValueError, match="queue"):
         within_capacity(2, rows, queue)
 
 
 def test_a_posterior_at_the_threshold_is_positive_by_every_door():
-    "At or above: decisions, the threshold of the policy, the rule that is installed, the number of calls, the map (B7)."
+    """At or above: decisions, the threshold of the policy, the rule that is installed, the number of calls,
+    the map (B7)."""
     y, percent = np.arange(99) % 2, np.arange(1, 100)
     p = percent / 100
-    forms = {"p": p, "float32": p.astype(np.float32), "two columns": np.column_stack([1 - p, p]), "of the other": Posteriors(1 - p, classes=[0])}
+    forms = {"p": p, "float32": p.astype(np.float32), "two columns": np.column_stack([1 - p, p]),
+             "of the other": Posteriors(1 - p, classes=[0])}
     for k in range(1, 100, 7):
         costs, want = [[0, k], [100 - k, 0]], (percent >= k).tolist()
         for name, values in forms.items():
             policy = decide(values, y, costs, rule="bayes")
-            assert policy.decisions.tolist() == want and policy.threshold == pytest.approx(k / 100, rel=1e-15), (name, k)
+            assert policy.decisions.tolist() == want and policy.threshold == pytest.approx(k / 100,
+                    rel=1e-15), (name, k)
             stated = 1 - (1 - p) if name == "of the other" else values if values.ndim == 1 else values[:, 1]
             assert (stated >= policy.threshold).tolist() == want, (name, k)
         samples = read_samples(y, p, costs)
         assert fit_rule(samples, rule="bayes").decide(p).tolist() == want
         assert capacity_curve(y, p, costs, rule="bayes").best.calls == sum(want)
-        assert decide(p, y, ExampleCosts(fp=np.full(99, k), fn=100. - k), rule="bayes").decisions.tolist() == want
+        assert decide(p, y, ExampleCosts(fp=np.full(99, k), fn=100. - k),
+                      rule="bayes").decisions.tolist() == want
         odds = np.log([(100 - k) / k * samples.shares[1] / samples.shares[0]])
         assert (cross_fit(samples).levels("model", "bayes", odds) == 0).tolist() == want
         moved = decide(p, y, costs, rule="bayes", priors=[.3, .7])
@@ -550,7 +622,8 @@ def test_a_posterior_at_the_threshold_is_positive_by_every_door():
 # ---- where posteriors are right
 
 def test_risks_of_the_population_in_a_case_control_file():
-    "Half of the file is ill, one in twenty of the population; the model states the population's risks: they must not be moved once more."
+    """Half of the file is ill, one in twenty of the population; the model states the population's risks: they
+    must not be moved once more."""
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], 2000)
     x = rng.normal(1.5 * y)
@@ -558,30 +631,40 @@ def test_risks_of_the_population_in_a_case_control_file():
     at = {share: odds * share / (1 - share) / (1 + odds * share / (1 - share)) for share in (.05, .5, .2)}
     costs, priors = CostMatrix.binary(fp=1, fn=10), [.95, .05]
     right = (at[.05] >= 1 / 11).astype(int)
-    for model in (Posteriors(at[.05], priors="deployment"), Posteriors(at[.05], priors=.05), Posteriors(at[.5], priors="sample"), at[.5],
-                  Posteriors(at[.2], priors=[.8, .2]), Posteriors(np.column_stack([at[.2], 1 - at[.2]]), classes=[1, 0], priors=[.2, .8]), Posteriors(at[.2], priors={1: .2, 0: .8})):
+    for model in (Posteriors(at[.05], priors="deployment"), Posteriors(at[.05], priors=.05),
+                  Posteriors(at[.5], priors="sample"), at[.5],
+                  Posteriors(at[.2], priors=[.8, .2]), Posteriors(np.column_stack([at[.2], 1 - at[.2]]),
+            classes=[1, 0], priors=[.2, .8]), Posteriors(at[.2], priors={1: .2, 0: .8})):
         policy = decide(model, y, costs, rule="bayes", priors=priors, rng=0)
         assert (policy.decisions == right).all()
-        told = at[.05] if isinstance(model, Posteriors) and isinstance(model.priors, str) and model.priors == "deployment" else None
+        told = at[.05] if isinstance(model, Posteriors) and isinstance(model.priors,
+                str) and model.priors == "deployment" else None
         assert told is None or policy.threshold == pytest.approx(1 / 11)
         assert bool(policy.notes) == (not isinstance(model, Posteriors) or model.priors == "sample")
         rule = fit_rule(read_samples(y, model, costs), rule="bayes", priors=priors)
-        assert (rule.decide(np.asarray(getattr(model, "values", model)) if np.ndim(getattr(model, "values", model)) == 1 else model.values[:, ::-1]) == right).all()
+        assert (rule.decide(np.asarray(getattr(model, "values", model)) if np.ndim(getattr(model, "values",
+                model)) == 1 else model.values[:, ::-1]) == right).all()
     moved_twice = decide(at[.05], y, costs, rule="bayes", priors=priors, rng=0)
-    assert (moved_twice.decisions != right).mean() > .1 and "right at the sample's shares" in moved_twice.notes[0]
-    report = evaluate(y, {"m": Posteriors(at[.05], priors="deployment")}, costs, rule="bayes", priors=priors, rng=0)
+    assert (moved_twice.decisions
+            != right).mean() > .1 and "right at the sample's shares" in moved_twice.notes[0]
+    report = evaluate(y, {"m": Posteriors(at[.05], priors="deployment")}, costs, rule="bayes", priors=priors,
+                      rng=0)
     truth = .95 * np.mean(right[y == 0]) + .05 * 10 * np.mean(1 - right[y == 1])
     assert float(report.best["cost"][0]) == pytest.approx(truth) and truth < .6
     map_ = report.robustness(cost_ratios=[5, 10], prevalences=[.05, .5])
     assert map_.cost[0, 1, 0] == pytest.approx(truth)
-    assert decide(Posteriors(at[.05], priors=.05), y, costs, rule="bayes", rng=0).decisions.tolist() == (at[.5] >= 1 / 11).astype(int).tolist()
-    for model, said in ((Posteriors(at[.05], priors="there"), "models.*priors: 'there' is unknown"), (Posteriors(at[.05], priors=5), "must lie in"), (Posteriors(at[.05], priors=[.3, .3]), "sum to 0.6")):
+    assert decide(Posteriors(at[.05], priors=.05), y, costs, rule="bayes",
+                  rng=0).decisions.tolist() == (at[.5] >= 1 / 11).astype(int).tolist()
+    for model, said in ((Posteriors(at[.05], priors="there"), "models.*priors: 'there' is unknown"),
+                        (Posteriors(at[.05], priors=5), "must lie in"), (Posteriors(at[.05], priors=[.3, .3]),
+            "sum to 0.6")):
         with pytest.raises(ValueError, match=said):
             decide(model, y, costs, rule="bayes")
 
 
 def test_a_fitted_rule_reads_decisions_by_label_though_positions_look_alike():
-    backwards = fit_rule(read_samples(Y, Decisions(Y), CostMatrix.binary(fp=1, fn=5, classes=[1, 0])), rule="as given")
+    backwards = fit_rule(read_samples(Y, Decisions(Y), CostMatrix.binary(fp=1, fn=5, classes=[1, 0])),
+                         rule="as given")
     assert backwards.decide([0, 1]).tolist() == [0, 1] and backwards.columns([0, 1]).tolist() == [1, 0]
     with pytest.raises(ValueError, match="values: 2 in row 0"):
         backwards.decide([2, 1])

@@ -1,6 +1,7 @@
 """The public calls of the release before (0.2.0) answer today: as they did, or as CHANGELOG says.
 
-`previous_calls.csv` holds a line a call, with the keywords of 0.2.0: `number` of its answer there; where today's differs on purpose, today's and
+`previous_calls.csv` holds a line a call, with the keywords of 0.2.0: `number` of its answer there; where
+today's differs on purpose, today's and
 the words of CHANGELOG. "refused" stands for an error."""
 import csv
 import re
@@ -14,20 +15,25 @@ import cost_eval.api as ce
 from cost_eval import samples
 
 HERE = Path(__file__).parent
-CALLS = [tuple(line.values()) for line in csv.DictReader((HERE / "previous_calls.csv").read_text(encoding="utf-8").splitlines())]
+CALLS = [tuple(line.values())
+         for line in csv.DictReader((HERE / "previous_calls.csv").read_text(encoding="utf-8").splitlines())]
 UNRELEASED = (HERE.parent / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
 
 
 def inputs():
-    "What the calls are about: 200 samples, of which 60 positive; two models' decisions, weights, clusters, costs of rows, missing labels."
+    """What the calls are about: 200 samples, of which 60 positive; two models' decisions, weights, clusters,
+    costs of rows, missing labels."""
     rng = np.random.default_rng(0)
     Y, row = np.repeat([0, 1], [140, 60]), np.arange(200)
     P = np.clip(.3 * Y + .7 * rng.random(200), .01, .99).round(2)
     D, E, C = (P > .5).astype(int), (P > .65).astype(int), [[0, 1], [5, 0]]
     return {
-        "np": np, "Y": Y, "P": P, "Q": np.column_stack([1 - P, P]), "D": D, "E": E, "C": C, "W": 1. + Y, "G": row // 2,
-        "T": [[70, 10], [5, 15]], "J": [[[60, 5], [9, 6]], [[3, 2], [0, 15]]], "OWN": ce.ExampleCosts(fp=1. + row % 7, fn=2. + 2 * (row % 7)),
-        "L": ce.losses(Y, D, C), "M": ce.losses(Y, E, C), "HALF": np.where(row % 2, Y, np.nan), "PERCENT": np.arange(1, 100),
+        "np": np, "Y": Y, "P": P, "Q": np.column_stack([1 - P, P]), "D": D, "E": E, "C": C, "W": 1. + Y,
+        "G": row // 2,
+        "T": [[70, 10], [5, 15]], "J": [[[60, 5], [9, 6]], [[3, 2], [0, 15]]],
+        "OWN": ce.ExampleCosts(fp=1. + row % 7, fn=2. + 2 * (row % 7)),
+        "L": ce.losses(Y, D, C), "M": ce.losses(Y, E, C), "HALF": np.where(row % 2, Y, np.nan),
+        "PERCENT": np.arange(1, 100),
     }
 
 
@@ -42,7 +48,8 @@ def number(answer):
 @pytest.fixture(scope="module")
 def names():
     linear_model = pytest.importorskip("sklearn.linear_model")
-    return {name: getattr(ce, name) for name in ce.__all__} | inputs() | {"LOGIT": linear_model.LogisticRegression()}
+    return {name: getattr(ce, name)
+            for name in ce.__all__} | inputs() | {"LOGIT": linear_model.LogisticRegression()}
 
 
 @pytest.mark.parametrize(("call", "before", "today", "word"), CALLS, ids=[line[0][:60] for line in CALLS])
@@ -57,7 +64,8 @@ def test_a_call_of_the_previous_release_answers(call, before, today, word, names
         assert float(today) != pytest.approx(float(before), rel=2e-4)
 
 
-@pytest.mark.parametrize("name", re.findall(r"`(\w+)`", next(line for line in UNRELEASED.splitlines() if "left `cost_eval.api`" in line).split(" left ")[0]))
+@pytest.mark.parametrize("name", re.findall(r"`(\w+)`", next(line for line in UNRELEASED.splitlines()
+        if "left `cost_eval.api`" in line).split(" left ")[0]))
 def test_names_that_left_since_then_are_in_their_modules_and_warn(name):
     with pytest.warns(DeprecationWarning, match=f"api.{name} is now cost_eval"):
         assert getattr(ce, name).__name__ == name

@@ -1,4 +1,5 @@
-"""What the chapters quote with a place stands in the paper in one piece: no two sentences spliced into one, nothing left out unsaid."""
+"""What the chapters quote with a place stands in the paper in one piece: no two sentences spliced into one,
+nothing left out unsaid."""
 import json
 import re
 from pathlib import Path
@@ -19,7 +20,8 @@ PAGES = {
     "50_outperformance": "outperformance",
     "51_curves": "outperformance",
 }
-PLACE = re.compile(r"section \d|equation|[Pp]aper(?:'s)? (?:says|takes|wants|writes|prints|speaks|words)|Table \d")
+PLACE = re.compile(r"section \d|equation|[Pp]aper(?:'s)? "
+                   r"(?:says|takes|wants|writes|prints|speaks|words)|Table \d")
 
 
 def plain(text):
@@ -31,7 +33,8 @@ def quotations():
     "(page, quotation) of four words or more, in paragraphs that name their place in the paper."
     for page in PAGES:
         cells = json.loads((ROOT / "nbs" / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
-        for paragraph in "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown").split("\n\n"):
+        for paragraph in "\n\n".join("".join(c["source"]) for c in cells
+                                     if c["cell_type"] == "markdown").split("\n\n"):
             if PLACE.search(paragraph) and not re.match(r"\*\*\d+\.\*\* (\*Find|\")", paragraph):
                 yield from ((page, quote) for quote in paragraph.split('"')[1::2] if len(quote.split()) >= 4)
 
@@ -46,7 +49,8 @@ def test_there_are_quotations():
 @pytest.mark.parametrize("page, quote", FOUND, ids=lambda v: v[:40])
 def test_a_quotation_is_in_the_paper_in_one_piece(page, quote):
     text = plain(paper_text(PAGES[page]))
-    for piece in re.split(r"\[(?:[a-z]+|\.{3})\]", quote):  # a word in square brackets is ours, [...] leaves out
+    # a word in square brackets is ours, [...] leaves out
+    for piece in re.split(r"\[(?:[a-z]+|\.{3})\]", quote):
         assert plain(piece) in text, quote
 
 

@@ -1,4 +1,5 @@
-"""The report: its numbers against the chapters' own functions, what it says, what it refuses, and its speed's shape."""
+"""The report: its numbers against the chapters' own functions, what it says, what it refuses, and its speed's
+shape."""
 import re
 import warnings
 from functools import partial
@@ -33,8 +34,10 @@ def case():
     "400 samples, a good and a bad model with posteriors, one with scores, one with decisions."
     rng = np.random.default_rng(0)
     ill = rng.random(400) < .3
-    p = {k: 1 / (1 + np.exp(-(s * (rng.normal(size=400) + 2 * ill - 1.2)))) for k, s in (("good", 2.), ("bad", .7))}
-    models = {**p, "score": Scores(30 + 10 * rng.normal(size=400) + 12 * ill), "rule": np.where(rng.random(400) < .8, np.where(ill, "treat", "home"), "home")}
+    p = {k: 1 / (1 + np.exp(-(s * (rng.normal(size=400) + 2 * ill - 1.2))))
+         for k, s in (("good", 2.), ("bad", .7))}
+    models = {**p, "score": Scores(30 + 10 * rng.normal(size=400) + 12 * ill),
+              "rule": np.where(rng.random(400) < .8, np.where(ill, "treat", "home"), "home")}
     return np.where(ill, "ill", "well"), models
 
 
@@ -57,11 +60,14 @@ def by_rule(y, models, rule="calibrated", **options):
 def test_the_ladder_is_the_expected_cost(case, priors):
     y, models = case
     report = evaluate(y, models, COSTS, priors=priors, rng=0)
-    options = {} if priors is None else {"priors": priors, "train_priors": dict(pd.Series(y).value_counts(normalize=True))}
+    options = {} if priors is None else {"priors": priors,
+                                         "train_priors": dict(pd.Series(y).value_counts(normalize=True))}
     for name in ("good", "bad"):
         counts = confusion_counts(y, bayes(models[name], **options), classes=COSTS)
-        assert row(report, name, "bayes")["cost"] == pytest.approx(expected_cost(counts, COSTS, priors=priors))
-    for name, rule in (("good", "bayes"), ("good", "calibrated"), ("score", "calibrated"), ("bad", "tuned"), ("score", "tuned")):
+        assert row(report, name, "bayes")["cost"] == pytest.approx(expected_cost(counts, COSTS,
+                priors=priors))
+    for name, rule in (("good", "bayes"), ("good", "calibrated"), ("score", "calibrated"), ("bad", "tuned"),
+                       ("score", "tuned")):
         counts = confusion_counts(y, by_rule(y, models, rule, priors=priors)[name], classes=COSTS)
         found, method = row(report, name, rule), interval(counts, COSTS, priors=priors)
         assert found["cost"] == pytest.approx(expected_cost(counts, COSTS, priors=priors))
@@ -70,21 +76,25 @@ def test_the_ladder_is_the_expected_cost(case, priors):
     main = report.ladder[report.ladder["main"]]
     assert list(main["model"]) == list(models) and list(main["rule"]) == ["calibrated"] * 3 + ["as given"]
     given = confusion_counts(y, models["rule"], classes=COSTS)
-    assert row(report, "rule", "as given")["cost"] == pytest.approx(expected_cost(given, COSTS, priors=priors))
+    assert row(report, "rule", "as given")["cost"] == pytest.approx(expected_cost(given, COSTS,
+            priors=priors))
     assert row(report, "oracle", "knows the class")["cost"] == 0
     ill = np.mean(y == "ill") if priors is None else .05
     assert row(report, "always home", "constant")["cost"] == pytest.approx(8 * ill)
-    assert (report.ladder["low"] <= report.ladder["cost"] + 1e-12).all() and (report.ladder["high"] >= report.ladder["cost"] - 1e-12).all()
+    assert (report.ladder["low"] <= report.ladder["cost"] + 1e-12).all() and (report.ladder["high"]
+            >= report.ladder["cost"] - 1e-12).all()
 
 
 def test_all_that_is_uncertain_of_a_constant_is_the_frequency(case):
     "By SciPy: Clopper and Pearson's interval, at the level that was asked for."
     y, models = case
     ends = stats.binomtest(int((y == "ill").sum()), 400).proportion_ci(.8, "exact")
-    assert row(evaluate(y, models, COSTS, confidence=.8, rng=0), "always home", "constant")[["low", "high"]].tolist() == pytest.approx([8 * ends.low, 8 * ends.high])
+    assert row(evaluate(y, models, COSTS, confidence=.8, rng=0), "always home",
+               "constant")[["low", "high"]].tolist() == pytest.approx([8 * ends.low, 8 * ends.high])
 
 
-@pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"), ("rule", "good", "bad")])
+@pytest.mark.parametrize("order", [("good", "bad", "rule"), ("rule", "bad", "good"), ("bad", "good", "rule"),
+                                   ("rule", "good", "bad")])
 def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     y, models = case
     report = evaluate(y, {name: models[name] for name in order}, COSTS, rng=0)
@@ -105,7 +115,8 @@ def test_the_region_in_words_is_read_from_the_map(case):
     r = min(found.cost_ratios, key=lambda v: abs(np.log(v / ratio)))
     p = min(found.prevalences, key=lambda v: abs(np.log(v / (1 - v)) - np.log(prevalence / (1 - prevalence))))
     name = table[(table.cost_ratio == r) & (table.prevalence == p)].winner.item()
-    for column, other, at, own, times, unit in (("cost_ratio", "prevalence", p, r, 1, ""), ("prevalence", "cost_ratio", r, p, 100, " %")):
+    for column, other, at, own, times, unit in (("cost_ratio", "prevalence", p, r, 1, ""),
+                                                ("prevalence", "cost_ratio", r, p, 100, " %")):
         line = table[table[other] == at].sort_values(column)
         here, wins = line[column].to_numpy(), (line.winner == name).to_numpy()
         runs = np.split(np.arange(len(here)), np.flatnonzero(np.diff(wins)) + 1)
@@ -115,15 +126,18 @@ def test_the_region_in_words_is_read_from_the_map(case):
     assert f"{name} is the cheapest" in found.words()
 
 
-@pytest.mark.parametrize("ends, said", [((1, 8), "everywhere on the map (1 to 8)"), ((1, 4), "up to 4 (the map begins at 1)"), ((2, 2), "about 2 only"),
-                                        ((4, 8), "from 4 on (the map ends at 8)"), ((8, 8), "from 8 on (the map ends at 8)"), ((2, 4), "from 2 to 4")])
+@pytest.mark.parametrize("ends, said", [((1, 8), "everywhere on the map (1 to 8)"),
+                                        ((1, 4), "up to 4 (the map begins at 1)"), ((2, 2), "about 2 only"),
+                                        ((4, 8), "from 4 on (the map ends at 8)"),
+                                        ((8, 8), "from 8 on (the map ends at 8)"), ((2, 4), "from 2 to 4")])
 def test_an_end_of_the_map_is_no_end_of_a_range(ends, said):
     assert robustness._ends(np.array(ends), np.array([1, 2, 4, 8]), "") == said
 
 
 def test_a_costliest_error_never_seen_is_said_of_the_model_that_has_none():
     y = np.repeat(["well", "ill"], 50)
-    models = {"never misses": np.full(100, "treat"), "misses one": np.where(np.arange(100) == 99, "home", "treat"), "overlooks": np.full(100, "home")}
+    models = {"never misses": np.full(100, "treat"), "misses one": np.where(np.arange(100) == 99, "home",
+            "treat"), "overlooks": np.full(100, "home")}
     said = [line for line in evaluate(y, models, COSTS, rng=0).notes if "never seen" in line]
     assert len(said) == 1 and "(ill decided home)" in said[0] and "for never misses" in said[0]
 
@@ -139,20 +153,30 @@ def test_metrics_are_scikit_learns(case):
 @pytest.mark.parametrize("confidence", [.95, .6])
 def test_differences_are_the_paired_method(case, confidence):
     y, models = case
-    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, confidence=confidence, rng=0)
-    assert bayes(models["good"]).tolist() != by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"].tolist()
-    found, joint = report.differences.iloc[0], joint_counts(y, by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"], models["rule"], classes=COSTS)
+    report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, confidence=confidence,
+                      rng=0)
+    assert bayes(models["good"]).tolist() != by_rule(y, {"good": models["good"],
+            "rule": models["rule"]})["good"].tolist()
+    found, joint = report.differences.iloc[0], joint_counts(y, by_rule(y,
+            {"good": models["good"], "rule": models["rule"]})["good"], models["rule"], classes=COSTS)
     method = difference(joint, COSTS, confidence=confidence)
-    assert [found["low"], found["high"], found["p_value"]] == pytest.approx([method.low, method.high, method.p_value])
-    assert found["difference"] == pytest.approx(expected_cost(joint.first, COSTS) - expected_cost(joint.second, COSTS))
+    assert [found["low"], found["high"], found["p_value"]] == pytest.approx([method.low, method.high,
+            method.p_value])
+    assert found["difference"] == pytest.approx(expected_cost(joint.first, COSTS)
+                                                - expected_cost(joint.second, COSTS))
     several, decided = evaluate(y, models, COSTS, confidence=confidence, rng=0), by_rule(y, models)
-    together, chosen = (f(y, decided, COSTS, confidence=confidence, rng=0) for f in (simultaneous_differences, best_of))
+    together, chosen = (f(y, decided, COSTS, confidence=confidence, rng=0)
+                        for f in (simultaneous_differences, best_of))
     for column in ("first", "second", "difference", "low", "high", "p_value"):
-        assert several.differences[column].tolist() == pytest.approx(getattr(together, column).tolist()) if column > "e" and column not in ("first", "second") else several.differences[column].tolist() == getattr(together, column).tolist()
+        assert several.differences[column].tolist() == pytest.approx(getattr(together,
+                column).tolist()) if column > "e" and column not in ("first",
+                "second") else several.differences[column].tolist() == getattr(together, column).tolist()
     assert several.differences["told_apart"].tolist() == together.rejects.tolist()
     winner = several.winner
-    assert (winner.winner, winner.cost, winner.low, winner.high) == (chosen.winner, pytest.approx(chosen.cost), pytest.approx(chosen.low), pytest.approx(chosen.high))
-    assert several.best["model"].tolist() == chosen.name.tolist() and several.best["low"].tolist() == pytest.approx(chosen.alone_low.tolist())
+    assert (winner.winner, winner.cost, winner.low, winner.high) == (chosen.winner,
+            pytest.approx(chosen.cost), pytest.approx(chosen.low), pytest.approx(chosen.high))
+    assert several.best["model"].tolist() == chosen.name.tolist() and several.best[
+        "low"].tolist() == pytest.approx(chosen.alone_low.tolist())
 
 
 @pytest.mark.parametrize("capacity", [0, 3, 9, 10, 11, .1, .3])
@@ -166,20 +190,25 @@ def test_the_oracle_takes_what_its_capacity_holds_and_not_one_less(capacity):
 def test_a_tuned_threshold_is_not_judged_on_its_own_data(case):
     y, models = case
     rng = np.random.default_rng(1)
-    noise = rng.normal(size=400)  # knows nothing: tuned on its own data it would look better than the constant decision
+    # knows nothing: tuned on its own data it would look better than the constant decision
+    noise = rng.normal(size=400)
     report = evaluate(y, {"noise": noise, "score": models["score"]}, COSTS, rule="tuned", rng=0)
     own = best_threshold(y == "ill", noise, COSTS.array)
     naive = min(row(report, f"always {label}", "constant")["cost"] for label in COSTS.decisions)
     for rule in ("tuned", "calibrated"):
         assert row(report, "noise", rule)["cost"] >= naive >= own.cost
-    even = CostMatrix.binary(fp=1, fn=2.81, classes=COSTS.classes, decisions=COSTS.decisions)  # both constants cost about the same
+    # both constants cost about the same
+    even = CostMatrix.binary(fp=1, fn=2.81, classes=COSTS.classes, decisions=COSTS.decisions)
     luck = best_threshold(y == "ill", noise, even.array).cost
-    draws = [row(evaluate(y, {"noise": noise}, even, rule="tuned", rng=seed), "noise", "tuned")["cost"] for seed in range(6)]
+    draws = [row(evaluate(y, {"noise": noise}, even, rule="tuned", rng=seed), "noise", "tuned")["cost"]
+             for seed in range(6)]
     assert np.mean(draws) > luck + .01
-    assert report.best.loc[report.best["model"] == "noise", "cost"].item() == row(report, "noise", "tuned")["cost"]
+    assert report.best.loc[report.best["model"] == "noise", "cost"].item() == row(report, "noise",
+            "tuned")["cost"]
     flat = row(report, "score", "tuned")
     whole = best_threshold(y == "ill", models["score"].values, COSTS.array)
-    assert [flat["threshold"], flat["same_from"], flat["same_to"]] == pytest.approx([whole.threshold, whole.low, whole.high])
+    assert [flat["threshold"], flat["same_from"], flat["same_to"]] == pytest.approx([whole.threshold,
+            whole.low, whole.high])
 
 
 def test_costs_of_single_samples_are_told_as_those_of_all_when_equal(case):
@@ -188,7 +217,8 @@ def test_costs_of_single_samples_are_told_as_those_of_all_when_equal(case):
     own = ExampleCosts(fp=np.ones(400), fn=np.full(400, 8.), classes=COSTS.classes, decisions=COSTS.decisions)
     a, b = evaluate(y, models, COSTS, rng=0), evaluate(y, models, own, rng=0)
     told = [{**answers(r), "What would change it": ""} for r in (a, b)]  # by the map, or by counting cases
-    told[0]["Verdict"] = re.sub("it decides treat from [0-9.]+ on, costs", "it costs", told[0]["Verdict"])  # costs of rows have no common cut
+    # costs of rows have no common cut
+    told[0]["Verdict"] = re.sub("it decides treat from [0-9.]+ on, costs", "it costs", told[0]["Verdict"])
     assert told[0] == told[1] and set(a.ladder["rule"]) >= set(RULES) - {"as given"}
 
 
@@ -203,14 +233,16 @@ def test_the_order_may_depend_on_the_priors():
     said = "Decided anew at the sample's own priors, bold would be the cheapest"
     assert said in report.summary() and report.notes
     assert evaluate(y, {"bold": bold, "shy": shy}, costs, rng=0).best["model"].tolist() == ["bold", "shy"]
-    assert report.best.set_index("model")["cost_in_sample"].to_dict() == pytest.approx({"shy": .408, "bold": .2})
+    assert report.best.set_index("model")["cost_in_sample"].to_dict() == pytest.approx({"shy": .408,
+            "bold": .2})
     assert said not in evaluate(y, {"bold": bold, "shy": shy}, costs, priors=[.79, .21], rng=0).summary()
 
 
 def test_groups_are_at_their_own_shares_and_at_the_deployments(case):
     y, models = case
     group, rule = np.arange(400) % 2, {"rule": models["rule"]}
-    shifted, plain = (evaluate(y, rule, COSTS, groups=group, priors=priors, rng=0) for priors in ([.9, .1], None))
+    shifted, plain = (evaluate(y, rule, COSTS, groups=group, priors=priors, rng=0)
+                      for priors in ([.9, .1], None))
     own = [c for c in plain.groups if not c.endswith(("_at", "at_priors"))]
     pd.testing.assert_frame_equal(shifted.groups[own], plain.groups[own])
     for report, priors in ((shifted, [.9, .1]), (plain, plain.sample_priors)):
@@ -218,14 +250,16 @@ def test_groups_are_at_their_own_shares_and_at_the_deployments(case):
         tables = [confusion_counts(y[group == g], models["rule"][group == g], classes=COSTS) for g in (0, 1)]
         for g, counts in enumerate(tables):
             at = interval(counts, COSTS, priors=priors)
-            assert found.loc[g, ["cost_at_priors", "low_at", "high_at"]].tolist() == pytest.approx([expected_cost(counts, COSTS, priors=priors), at.low, at.high])
+            assert found.loc[g, ["cost_at_priors", "low_at", "high_at"]].tolist() == pytest.approx(
+                [expected_cost(counts, COSTS, priors=priors), at.low, at.high])
             wrong = counts.array[[0, 1], [1, 0]] / counts.array.sum(1)
             assert found.loc[g, ["fpr", "fnr"]].tolist() == pytest.approx(wrong)
         for shares, given in (("each group's own", None), ("the deployment's", priors)):
             between = report.group_differences.set_index("shares").loc[[shares]]
             assert between[["first", "second"]].values.tolist() == [[0, "1"]], "two groups are compared once"
             method = independent_difference(*tables, COSTS, priors=given)
-            assert between[["difference", "low", "high", "p_value"]].values[0] == pytest.approx([method.mean, method.low, method.high, method.p_value])
+            assert between[["difference", "low", "high", "p_value"]].values[0] == pytest.approx([method.mean,
+                    method.low, method.high, method.p_value])
     assert evaluate(y, rule, COSTS, rng=0).groups.empty
 
 
@@ -234,7 +268,9 @@ def test_a_class_without_samples_may_have_the_prior_0(case):
     rng = np.random.default_rng(0)
     costs = CostMatrix([[0, 1, 9], [4, 0, 9], [50, 50, 0]], classes=["a", "b", "rare"])
     y, p = rng.choice(["a", "b"], 200), rng.dirichlet([2, 2, .5], 200)
-    with pytest.raises(ValueError, match="no sample of rare although the priors give weight to it; add samples, or set its prior to 0"):
+    with pytest.raises(ValueError,
+                       match="no sample of rare although the priors give weight to it; add samples, or set "
+                             "its prior to 0"):
         evaluate(y, {"m": p}, costs, priors={"a": .6, "b": .3, "rare": .1})
     report = evaluate(y, {"m": p}, costs, priors={"a": .6, "b": .4, "rare": 0}, rng=0)
     share = np.array([(y == "a").mean(), (y == "b").mean()])
@@ -245,13 +281,15 @@ def test_a_class_without_samples_may_have_the_prior_0(case):
 
 @pytest.mark.parametrize("how", ["rows", "clusters", "weighted clusters"])
 def test_groups_of_weighted_and_clustered_samples(case, how):
-    "Costs and differences are those of a weighted regression on membership; ends are those of the engine, and wider than Wald's."
+    """Costs and differences are those of a weighted regression on membership; ends are those of the engine,
+    and wider than Wald's."""
     y, models = case
     rng = np.random.default_rng(4)
     group, cluster = rng.choice(["a", "b", "c"], 400, p=[.6, .3, .1]), rng.integers(0, 90, 400)
     cluster = np.arange(400) if how == "rows" else cluster
     weight = rng.uniform(.2, 3, 400) if how == "weighted clusters" else np.ones(400)
-    options = {"rows": {}, "clusters": {"clusters": cluster}, "weighted clusters": {"clusters": cluster, "sample_weight": weight}}[how]
+    options = {"rows": {}, "clusters": {"clusters": cluster}, "weighted clusters": {"clusters": cluster,
+            "sample_weight": weight}}[how]
     report = evaluate(y, {"rule": models["rule"]}, COSTS, groups=group, rng=0, **options)
     table, between = report.groups.set_index("group"), report.group_differences
     between = between[between["shares"] == "each group's own"].set_index("first")
@@ -268,10 +306,13 @@ def test_groups_of_weighted_and_clustered_samples(case, how):
         assert [found["cost"], against["difference"]] == pytest.approx([beta.sum(), beta[1]])
         own = loss_interval(loss[inside], bounds=bounds, **{k: v[inside] for k, v in options.items()})
         assert [found["low"], found["high"]] == pytest.approx([own.low, own.high])
-        apart = loss_interval(loss, bounds=bounds, strata=inside, shares={True: 1, False: -1}, confidence=1 - .05 / 3, **options)
-        assert [against["low"], against["high"]] == pytest.approx([apart.low, apart.high]) and against["second"] == "the others"
+        apart = loss_interval(loss, bounds=bounds, strata=inside, shares={True: 1, False: -1},
+                              confidence=1 - .05 / 3, **options)
+        assert [against["low"], against["high"]] == pytest.approx([apart.low,
+                apart.high]) and against["second"] == "the others"
         assert against["high"] - against["low"] > 2 * 2.393980 * error
-        assert against["told_apart"] == (against["p_value"] < .05) == (against["low"] >= 0 or against["high"] <= 0)
+        assert against["told_apart"] == (against["p_value"] < .05) == (against["low"] >= 0
+                or against["high"] <= 0)
         single[name] = against["p_value"]
     assert len(single) == len(between) == 3
 
@@ -299,7 +340,8 @@ def test_the_map_of_weighted_samples_has_an_error_in_every_cell():
     for seed in range(4):
         rng, y = np.random.default_rng(seed), np.arange(200) % 3 == 0
         weight = rng.uniform(.2, 2, 200)
-        found = evaluate(y, {"a": rng.random(200) + y, "b": rng.random(200) + .5 * y}, [[0, 1], [5, 0]], sample_weight=weight, rng=0).robustness()
+        found = evaluate(y, {"a": rng.random(200) + y, "b": rng.random(200) + .5 * y}, [[0, 1], [5, 0]],
+                         sample_weight=weight, rng=0).robustness()
         assert np.isfinite(found.standard_error).all() and (found.standard_error[-2:] == 0).all()
 
 
@@ -313,7 +355,8 @@ def test_the_map_knows_what_is_noise(case):
     sample = np.random.default_rng(0)
     cost = []
     decided = by_rule(y, {"good": models["good"], "rule": models["rule"]})["good"] == "treat"
-    wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home", models["rule"] == "treat")}
+    wrong = {"good": np.where(y1, ~decided, decided), "rule": np.where(y1, models["rule"] == "home",
+            models["rule"] == "treat")}
     for _ in range(600):
         draw = np.concatenate([sample.choice(np.flatnonzero(c), c.sum()) for c in (y0, y1)])
         rates = {k: [w[draw][y0[draw]].mean(), w[draw][y1[draw]].mean()] for k, w in wrong.items()}
@@ -323,46 +366,60 @@ def test_the_map_knows_what_is_noise(case):
 
 
 def test_rows_and_columns_of_the_map(case):
-    "Standard errors are those of two binomials; a column of the map is the net benefit; all of it depends on one product."
+    """Standard errors are those of two binomials; a column of the map is the net benefit; all of it depends
+    on one product."""
     y, models = case
     report = evaluate(y, {"good": models["good"], "rule": models["rule"]}, COSTS, rng=0)
     found = report.robustness(cost_ratios=[1, 4, 8], prevalences=[.1, .3, .5])
     counts = confusion_counts(y, models["rule"], classes=COSTS).array
     n0, n1 = counts.sum(1)
     alarm, miss = counts[0, 1] / n0, counts[1, 0] / n1
-    assert found.standard_error[1, 2, 1] == pytest.approx(np.sqrt(.49 * alarm * (1 - alarm) / n0 + (.3 * 8) ** 2 * miss * (1 - miss) / n1))
+    assert found.standard_error[1, 2, 1] == pytest.approx(np.sqrt(.49 * alarm * (1 - alarm) / n0
+            + (.3 * 8) ** 2 * miss * (1 - miss) / n1))
     assert (found.standard_error[2:] == 0).all()
     threshold = 1 / (1 + found.cost_ratios)
     benefit = .3 * (1 - miss) - .7 * alarm * threshold / (1 - threshold)
     assert .3 - found.cost[1, :, 1] / found.cost_ratios == pytest.approx(benefit)
     odds = found.prevalences / (1 - found.prevalences)
-    line = report.robustness(cost_ratios=np.unique(np.multiply.outer(found.cost_ratios, odds)), prevalences=[.5, .6])
+    line = report.robustness(cost_ratios=np.unique(np.multiply.outer(found.cost_ratios, odds)),
+                             prevalences=[.5, .6])
     for i, r in enumerate(found.cost_ratios):
         for j, o in enumerate(odds):
             k = int(np.abs(line.cost_ratios - r * o).argmin())
-            assert found.cost[1, i, j] * (1 + o) == pytest.approx(2 * line.cost[1, k, 0]) and found.winner[i, j] == line.winner[k, 0]
+            assert found.cost[1, i, j] * (1 + o) == pytest.approx(2 * line.cost[1, k, 0]) and found.winner[i,
+                    j] == line.winner[k, 0]
 
 
 def test_other_costs_without_reading_again(case):
-    y, models = case[0][:80], {"good": case[1]["good"][:80], "score": Scores(case[1]["score"].values[:80]), "rule": case[1]["rule"][:80]}
+    y, models = case[0][:80], {"good": case[1]["good"][:80], "score": Scores(case[1]["score"].values[:80]),
+                               "rule": case[1]["rule"][:80]}
     group = np.random.default_rng(3).choice(["a", "b"], 80)
     first = evaluate(y, models, COSTS, groups=group, rng=0)
     other = CostMatrix.binary(fp=2, fn=5, classes=COSTS.classes, decisions=COSTS.decisions)
     own = ExampleCosts(fp=1, fn=np.linspace(1, 20, 80), classes=COSTS.classes, decisions=COSTS.decisions)
     for costs, priors in ((other, [.9, .1]), (own, None), ([[0, 3], [4, 0]], {"ill": .2, "well": .8})):
-        wanted = costs if not isinstance(costs, list) else CostMatrix(costs, classes=COSTS.classes, decisions=COSTS.decisions)
-        assert first.with_costs(costs, priors=priors) == evaluate(y, models, wanted, priors=priors, groups=group, rng=0)
+        wanted = costs if not isinstance(costs, list) else CostMatrix(costs, classes=COSTS.classes,
+                decisions=COSTS.decisions)
+        assert first.with_costs(costs, priors=priors) == evaluate(y, models, wanted, priors=priors,
+                groups=group, rng=0)
     first = evaluate(y, {"rule": models["rule"]}, COSTS, rng=0)
-    second, turned = first.with_costs(other), CostMatrix([[0, 5], [2, 0]], classes=["ill", "well"], decisions=["treat", "home"])
-    for costs in (turned, turned.to_frame(), turned.to_frame().T, {"fp": 2, "fn": 5}, {"ill": {"home": 5, "treat": 0}, "well": {"home": 0, "treat": 2}}):
+    second, turned = first.with_costs(other), CostMatrix([[0, 5], [2, 0]], classes=["ill", "well"],
+            decisions=["treat", "home"])
+    for costs in (turned, turned.to_frame(), turned.to_frame().T, {"fp": 2, "fn": 5},
+                  {"ill": {"home": 5, "treat": 0}, "well": {"home": 0, "treat": 2}}):
         assert first.with_costs(costs) == second  # labels travel; what has no names goes by position
     columns = {"fp": 1, "fn": np.linspace(1, 20, 80)}
-    some = {name: model for name, model in models.items() if name != "rule"}  # whose decisions have names of their own
-    assert evaluate(y, some, columns, positive="ill", rng=0).with_costs({"fp": 2, "fn": 5}) == evaluate(y, some, {"fp": 2, "fn": 5}, positive="ill", rng=0)
+    # whose decisions have names of their own
+    some = {name: model for name, model in models.items() if name != "rule"}
+    assert evaluate(y, some, columns, positive="ill", rng=0).with_costs({"fp": 2, "fn": 5}) == evaluate(y,
+            some, {"fp": 2, "fn": 5}, positive="ill", rng=0)
     assert first.with_costs(columns) == first.with_costs(own)
-    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "sick"]), "costs: classes"), (np.ones((80, 4)) * [1, 2, 0, 0], "ExampleCosts"),
-                        (CostMatrix([[0, 1, 1], [2, 0, 1]], classes=["well", "ill"], decisions=["home", "treat", "ask"]), "costs: decisions"),
-                        (ExampleCosts(fp=1, fn=[1., 2.], classes=COSTS.classes, decisions=COSTS.decisions), "of 2 samples")):
+    for costs, says in ((CostMatrix([[0, 1], [2, 0]], classes=["ill", "sick"]), "costs: classes"),
+                        (np.ones((80, 4)) * [1, 2, 0, 0], "ExampleCosts"),
+                        (CostMatrix([[0, 1, 1], [2, 0, 1]], classes=["well", "ill"],
+                                    decisions=["home", "treat", "ask"]), "costs: decisions"),
+                        (ExampleCosts(fp=1, fn=[1., 2.], classes=COSTS.classes, decisions=COSTS.decisions),
+                         "of 2 samples")):
         with pytest.raises(ValueError, match=says):
             first.with_costs(costs)
 
@@ -385,7 +442,8 @@ def test_probability_best_is_the_comparisons(case):
         here = evaluate(y, given, COSTS, priors=priors, rng=0).best.set_index("model")["probability_best"]
         assert here[found.name].to_numpy() == pytest.approx(found.probability, abs=.05)
     ten = {k: np.repeat(v, 10) for k, v in given.items()}
-    clustered = evaluate(np.repeat(y, 10), ten, COSTS, clusters=np.repeat(np.arange(400), 10), rng=0).best["probability_best"]
+    clustered = evaluate(np.repeat(y, 10), ten, COSTS, clusters=np.repeat(np.arange(400), 10),
+                         rng=0).best["probability_best"]
     once = evaluate(y, given, COSTS, rng=0).best["probability_best"]
     assert clustered.to_numpy() == pytest.approx(once.to_numpy(), abs=.05)
 
@@ -395,32 +453,43 @@ def test_a_class_too_small_to_calibrate():
     for rule in ("calibrated", "tuned"):
         report = evaluate(y, {"a": p}, [[0, 1], [5, 0]], rule=rule, rng=0)
         assert set(report.ladder["rule"]) == {"constant", "as given", "bayes", "knows the class"}
-        assert report.best["rule"].tolist() == ["bayes"] and report.rule == "bayes", "the page names what was done, not what was asked for"
-        for said in ("Class 1 has 1 samples: nothing can be calibrated or tuned.", "a: its posteriors were taken at their word.", "by the rule 'bayes'"):
+        assert report.best["rule"].tolist() == [
+            "bayes"] and report.rule == "bayes", "the page names what was done, not what was asked for"
+        for said in ("Class 1 has 1 samples: nothing can be calibrated or tuned.",
+                     "a: its posteriors were taken at their word.", "by the rule 'bayes'"):
             assert said in report.summary() + " ".join(report.notes)
-        assert report.best["cost"][0] == pytest.approx(expected_cost(confusion_counts(y, (p > 1 / 6).astype(int)), [[0, 1], [5, 0]]))
+        assert report.best["cost"][0] == pytest.approx(expected_cost(confusion_counts(y,
+                (p > 1 / 6).astype(int)), [[0, 1], [5, 0]]))
         found = evaluate(y, {"a": Scores(10 * p)}, [[0, 1], [5, 0]], rule=rule, rng=0)
-        assert "a: scores need a threshold, so everybody got the decision that is best for everybody." in found.notes
+        assert ("a: scores need a threshold, so everybody got the decision that is best for everybody."
+                in found.notes)
         assert found.best["cost"][0] == pytest.approx(5 / 31) == row(found, "always 0", "constant")["cost"]
     assert report.plot() is not None and "<img" in report.to_html()
 
 
 def test_costs_without_a_choice():
-    assert "nothing can cost less" in evaluate([0, 1] * 20, {"a": [0, 1] * 20}, [[0, 1], [0, 1]], rng=0).summary()
+    assert "nothing can cost less" in evaluate([0, 1] * 20, {"a": [0, 1] * 20}, [[0, 1], [0, 1]],
+                                               rng=0).summary()
 
 
 def test_uncertain_costs(case):
     y, models = case
     report = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0)
-    fixed = report.uncertain_costs(lambda rng, size: np.broadcast_to(COSTS.array, (size, 2, 2)), rng=0).set_index("model")
+    fixed = report.uncertain_costs(lambda rng, size: np.broadcast_to(COSTS.array, (size, 2, 2)),
+                                   rng=0).set_index("model")
     assert fixed.loc["good", "cost"] == pytest.approx(row(report, "good", "calibrated")["cost"], rel=.05)
-    wide = report.uncertain_costs(lambda rng, size: np.stack([CostMatrix.binary(v, 8).array for v in rng.uniform(.1, 9, size)]), rng=0).set_index("model")
-    assert wide.loc["bad", "high"] - wide.loc["bad", "low"] > fixed.loc["bad", "high"] - fixed.loc["bad", "low"]
+    wide = report.uncertain_costs(lambda rng, size: np.stack([CostMatrix.binary(v, 8).array
+            for v in rng.uniform(.1, 9, size)]), rng=0).set_index("model")
+    assert wide.loc["bad", "high"] - wide.loc["bad", "low"] > fixed.loc["bad", "high"] - fixed.loc["bad",
+            "low"]
     y = np.repeat(["well", "ill"], [9000, 1000])
     both = {name: np.full(10_000, name) for name in ("treat", "home")}
-    prices = evaluate(y, both, COSTS, confidence=.8, rng=0).uncertain_costs([[[0, v], [8, 0]] for v in np.linspace(.5, 1.5, 101)], rng=0)
-    assert prices[["low", "high"]].to_numpy() == pytest.approx(np.array([[.9 * .6, .9 * 1.4], [.8, .8]]), abs=.05), "the middle four fifths"
-    with pytest.raises(ValueError, match=r"cost_sampler: uncertain costs are a function .* got shape \(2, 2\)"):
+    prices = evaluate(y, both, COSTS, confidence=.8, rng=0).uncertain_costs([[[0, v], [8, 0]]
+            for v in np.linspace(.5, 1.5, 101)], rng=0)
+    assert prices[["low", "high"]].to_numpy() == pytest.approx(np.array([[.9 * .6, .9 * 1.4], [.8, .8]]),
+            abs=.05), "the middle four fifths"
+    with pytest.raises(ValueError,
+                       match=r"cost_sampler: uncertain costs are a function .* got shape \(2, 2\)"):
         report.uncertain_costs(COSTS.array)
     with pytest.raises(ValueError, match="cost_sampler: returned shape"):
         report.uncertain_costs(lambda rng, size: np.zeros((3, 2, 2)) + COSTS.array)
@@ -443,18 +512,23 @@ def test_identities():
     rng = np.random.default_rng(0)
     for _ in range(50):
         counts, fp, fn = rng.integers(1, 50, (2, 2)), *rng.uniform(.1, 9, 2)
-        table = translation_table(counts, CostMatrix([[2, 2 + fp], [1 + fn, 1]]), priors=None if rng.random() < .5 else rng.dirichlet([1, 1]))
+        table = translation_table(counts, CostMatrix([[2, 2 + fp], [1 + fn, 1]]), priors=None
+                                  if rng.random() < .5 else rng.dirichlet([1, 1]))
         assert table["value"].to_numpy() == pytest.approx(table["from_expected_cost"].to_numpy())
     labelled = confusion_counts(["ill", "well", "ill"], ["treat", "treat", "home"], classes=COSTS)
-    assert translation_table(labelled, COSTS).set_index("quantity").loc["cost score", "value"] == pytest.approx(
+    assert translation_table(labelled, COSTS).set_index("quantity").loc["cost score",
+            "value"] == pytest.approx(
         METRICS["cost_score"](labelled.array, cost_ratio=8))
 
 
 Y, P = [0, 1, 0, 1], [.1, .9, .2, .8]
 BAD = {
-    "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array), "0.1 to inf, but probabilities lie in"),
-    "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array), r"\[0, 0\]"),
-    "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}), "rule: of 'b', but the models are"),
+    "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array),
+                 "0.1 to inf, but probabilities lie in"),
+    "twice": (lambda: evaluate(Y, {"a": pd.DataFrame(np.ones((4, 2)) / 2, columns=[0, 0])}, COSTS.array),
+              r"\[0, 0\]"),
+    "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}),
+                       "rule: of 'b', but the models are"),
     "one class": (lambda: evaluate([0, 0], {"a": [.1, .2]}, COSTS.array, priors=[.5, .5]), "no sample of 1"),
     "binary translation": (lambda: translation_table(np.eye(3), CostMatrix.zero_one(3)), "2 x 2"),
 }
@@ -471,13 +545,15 @@ def test_counted_rows_give_the_same_report(case):
     whole = evaluate(y, given, COSTS, priors=[.9, .1], groups=group, rng=0)
     table = pd.DataFrame({"y": y, **given, "g": group}).value_counts().reset_index()
     rows = table.sample(frac=1, random_state=0)
-    found = evaluate_counted(rows["y"].to_numpy(), {k: rows[k].to_numpy() for k in given}, COSTS, rows["count"].to_numpy(), priors=[.9, .1],
+    found = evaluate_counted(rows["y"].to_numpy(), {k: rows[k].to_numpy() for k in given}, COSTS,
+                             rows["count"].to_numpy(), priors=[.9, .1],
                              groups=rows["g"].to_numpy(), rng=0)
     assert found.n == whole.n == 400 and found.notes == whole.notes
     for part in ("ladder", "differences", "best", "groups", "areas"):
         pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
     assert found.panels == whole.panels and found.robustness() == whole.robustness()
-    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "bayes"): rows["bold"].to_numpy()}, COSTS, rows["count"].to_numpy())
+    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "bayes"): rows["bold"].to_numpy()}, COSTS,
+                               rows["count"].to_numpy())
     assert by_rule.panels == ("ladder",), "posteriors would decide anew on a map, and they are not here"
     with pytest.raises(ValueError, match=r"bold would decide anew at other costs \(bayes\)"):
         by_rule.robustness()
@@ -486,26 +562,33 @@ def test_counted_rows_give_the_same_report(case):
     with pytest.raises(ValueError, match="repeats: whole numbers"):
         evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
     never = evaluate_counted([0, 0, 1], {"a": [0, 1, 1]}, COSTS.array, [5, 0, 2], rng=0)
-    assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2], rng=0).ladder)
+    assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2],
+            rng=0).ladder)
 
 
 def test_the_map_spans_two_decades_each_way(case):
     y, models = case
     found = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0).robustness()
     ratio, prevalence = found.at
-    for values, own in ((found.cost_ratios, ratio), (found.prevalences / (1 - found.prevalences), prevalence / (1 - prevalence))):
+    for values, own in ((found.cost_ratios, ratio), (found.prevalences / (1 - found.prevalences),
+                                                     prevalence / (1 - prevalence))):
         np.testing.assert_allclose(values / own, 10 ** np.linspace(-2, 2, 101))
 
 
 def test_small_classes_are_noted_up_to_29():
     for size, noted in ((29, True), (30, False)):
         y = np.array(["ill"] * size + ["well"] * 200)
-        report = evaluate(y, {"m": np.where(np.arange(len(y)) % 7, np.where(y == "ill", "treat", "home"), "treat")}, COSTS, rng=0)
+        report = evaluate(y, {"m": np.where(np.arange(len(y)) % 7, np.where(y == "ill", "treat", "home"),
+                                            "treat")}, COSTS, rng=0)
         assert any(note == f"Class ill has only {size} samples." for note in report.notes) is noted
 
 
-@pytest.mark.parametrize("axes, said", [({"prevalences": [-.1, .5]}, "prevalences: must lie in"), ({"prevalences": [.5, 1]}, "prevalences: must lie in"), ({"cost_ratios": [0, 1]}, "cost_ratios: must lie"),
-                                        ({"cost_ratios": [2, 1]}, "cost_ratios: at least two ascending"), ({"prevalences": [.5]}, "prevalences: at least two"), ({"cost_ratios": [1, 1]}, "ascending")])
+@pytest.mark.parametrize("axes, said", [({"prevalences": [-.1, .5]}, "prevalences: must lie in"),
+                                        ({"prevalences": [.5, 1]}, "prevalences: must lie in"),
+                                        ({"cost_ratios": [0, 1]}, "cost_ratios: must lie"),
+                                        ({"cost_ratios": [2, 1]}, "cost_ratios: at least two ascending"),
+                                        ({"prevalences": [.5]}, "prevalences: at least two"),
+                                        ({"cost_ratios": [1, 1]}, "ascending")])
 def test_bad_axes_of_the_map(case, axes, said):
     y, models = case
     with pytest.raises(ValueError, match=said):
@@ -520,7 +603,8 @@ def leaves(value):
 
 def test_the_dictionary_holds_the_frames_in_plain_values(case):
     y, models = case
-    report, again = (evaluate(y, models, COSTS, priors={"ill": .1, "well": .9}, groups=np.arange(400) % 2, rng=0) for _ in range(2))
+    report, again = (evaluate(y, models, COSTS, priors={"ill": .1, "well": .9}, groups=np.arange(400) % 2,
+                              rng=0) for _ in range(2))
     assert report == again, "the same seed, the same report"
     found = report.to_dict()
     assert report.to_frame() is report.ladder
@@ -530,10 +614,14 @@ def test_the_dictionary_holds_the_frames_in_plain_values(case):
         for column in frame:
             plain = [None if v != v or v in (np.inf, -np.inf) else v for v in frame[column].tolist()]
             assert [row[column] for row in found[name]] == plain
-    assert {type(leaf) for leaf in leaves(found)} <= {str, int, float, bool, type(None)} and None in leaves(found)
-    assert (found["n"], found["confidence"], found["classes"], found["decisions"]) == (400, .95, ["well", "ill"], ["home", "treat"])
-    assert found["costs"] == COSTS.array.tolist() and found["priors"] == [.9, .1] and found["summary"] == report.summary().split("\n")
-    assert found["sample_priors"][1] == pytest.approx(np.mean(y == "ill")) and found["notes"] == list(report.notes)
+    assert {type(leaf) for leaf in leaves(found)} <= {str, int, float, bool,
+                                                      type(None)} and None in leaves(found)
+    assert (found["n"], found["confidence"], found["classes"], found["decisions"]) == (400, .95,
+            ["well", "ill"], ["home", "treat"])
+    assert found["costs"] == COSTS.array.tolist() and found["priors"] == [.9,
+            .1] and found["summary"] == report.summary().split("\n")
+    assert found["sample_priors"][1] == pytest.approx(np.mean(y == "ill")) and found["notes"] == list(
+        report.notes)
     assert set(report.table.columns) == {"model", "rule", "statistic", "value", "low", "high"}
     assert "per case" in repr(report) and "<table" in report._repr_html_()
 
@@ -567,7 +655,8 @@ def test_the_breakdown_is_told_cell_by_cell():
     found = evaluate(y, {"a": d}, [[0, 1], [5, 0]], rng=0).breakdown()
     cells = found[found["part"] == "cell"]
     assert cells["n"].tolist() == [3, 2] and cells["cost"].to_numpy() == pytest.approx([3 / 15, 10 / 15])
-    few, many = (stats.binomtest(k, 15).proportion_ci(1 - .05 / 4, "exact") for k in (3, 2))  # two cells and two classes, held together
+    # two cells and two classes, held together
+    few, many = (stats.binomtest(k, 15).proportion_ci(1 - .05 / 4, "exact") for k in (3, 2))
     assert [*cells["low"], cells["high"].iloc[1]] == pytest.approx([few.low, 5 * many.low, 5 * many.high])
 
 
@@ -581,9 +670,12 @@ def test_areas_and_their_intervals_are_delongs(grouped):
     area = roc_auc_score(y, score)
     off = np.concatenate([(wins.mean(0) - area) / 50, (wins.mean(1) - area) / 30])
     sums = np.array([off[who == w].sum() for w in np.unique(who)]) if grouped else off
-    reach = stats.norm.ppf(.975) * np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / (area * (1 - area))
-    found = evaluate(y, {"d": y, "s": Scores(score)}, CostMatrix.binary(fp=1, fn=5), clusters=who if grouped else None, rng=0).areas
-    assert found.values.tolist() == [["s", *(pytest.approx(v) for v in (area, *expit(logit(area) + [-reach, reach])))]]
+    reach = stats.norm.ppf(.975) * np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / (area
+            * (1 - area))
+    found = evaluate(y, {"d": y, "s": Scores(score)}, CostMatrix.binary(fp=1, fn=5), clusters=who if grouped
+                     else None, rng=0).areas
+    assert found.values.tolist() == [["s", *(pytest.approx(v)
+                                             for v in (area, *expit(logit(area) + [-reach, reach])))]]
 
 
 def test_one_sample_of_a_class_has_an_area_and_none_has_not():
@@ -593,43 +685,56 @@ def test_one_sample_of_a_class_has_an_area_and_none_has_not():
 
 
 def test_a_group_that_lacks_a_class_is_not_judged_at_the_priors():
-    "And is compared at its own shares only; its one sample has the interval of one sample, with weights or without."
+    """And is compared at its own shares only; its one sample has the interval of one sample, with weights or
+    without."""
     y, d, group = [0] * 19 + [1, 0], [0, 1] * 10 + [1], ["a"] * 20 + ["b"]
     for weights in ({}, {"sample_weight": np.ones(21)}):
         report = evaluate(y, {"m": d}, [[0, 2], [5, 1]], groups=group, rng=0, **weights)
         a, b = report.groups.to_dict("records")
-        assert (a["cost"], a["cost_at_priors"]) == pytest.approx(((9 * 2 + 1) / 20, 20 / 21 * 18 / 19 + 1 / 21)) and b["cost"] == 2
+        assert (a["cost"], a["cost_at_priors"]) == pytest.approx(((9 * 2 + 1) / 20, 20 / 21 * 18 / 19
+                + 1 / 21)) and b["cost"] == 2
         assert np.isnan([b[name] for name in ("cost_at_priors", "low_at", "high_at")]).all()
-        assert report.group_differences[["what", "shares"]].values.tolist() == [["cost", "each group's own"], ["FPR", "within the class"]]
+        assert report.group_differences[["what", "shares"]].values.tolist() == [["cost", "each group's own"],
+                ["FPR", "within the class"]]
         one = interval([[0, 1], [0, 0]], [[0, 2], [5, 1]])
         assert [b["low"], b["high"]] == pytest.approx([one.low, one.high]) and one.low > 0
-    weightless = evaluate(y + y, {"m": d + d}, [[0, 2], [5, 1]], groups=group + ["c"] * 21, sample_weight=np.repeat([1, 0], 21), rng=0)
-    assert list(weightless.groups["group"]) == ["a", "b"] and weightless.group_differences.query("what == 'cost'")["first"].tolist() == ["a"]
-    alone, other = (evaluate(y[:20] * 2, {"m": d[:20] * 2}, [[0, 2], [5, 1]], groups=["a"] * 20 + ["b"] * 20, rng=0, sample_weight=w).group_differences for w in (None, np.ones(40)))
+    weightless = evaluate(y + y, {"m": d + d}, [[0, 2], [5, 1]], groups=group + ["c"] * 21,
+                          sample_weight=np.repeat([1, 0], 21), rng=0)
+    assert list(weightless.groups["group"]) == ["a", "b"] and weightless.group_differences.query(
+        "what == 'cost'")["first"].tolist() == ["a"]
+    alone, other = (evaluate(y[:20] * 2, {"m": d[:20] * 2}, [[0, 2], [5, 1]], groups=["a"] * 20 + ["b"] * 20,
+                             rng=0, sample_weight=w).group_differences for w in (None, np.ones(40)))
     assert alone["shares"][1] == "the deployment's"
     pd.testing.assert_frame_equal(alone, other)
 
 
 def test_missing_labels_leave_the_rows_that_have_one():
-    """Whatever holds a row for each sample: the report is that of the labelled rows, weighted by one over the chance of a label; what can occur
+    """Whatever holds a row for each sample: the report is that of the labelled rows, weighted by one over the
+    chance of a label; what can occur
     is that of all rows: their heaviest unit, and amounts of rows without a label.
     """
     rng = np.random.default_rng(0)
     y, p, d, chance = np.arange(90) % 2, rng.random(90), rng.integers(0, 2, 90), rng.uniform(.3, 1, 90)
     has = np.flatnonzero(rng.random(90) < chance)
     part = np.where(np.isin(np.arange(90), has), y, np.nan)
-    fn, who, group, fold = rng.uniform(1, 9, 90), np.arange(90) // 2, np.where(d, "x", "y"), np.arange(90) // 2 % 3
+    fn, who, group, fold = rng.uniform(1, 9, 90), np.arange(90) // 2, np.where(d, "x",
+            "y"), np.arange(90) // 2 % 3
     heaviest = np.bincount(who, 1 / chance).max()
     for costs, few in ((ExampleCosts(fp=1, fn=fn), ExampleCosts(fp=1, fn=fn[has])), ([[0, 1], [5, 0]],) * 2):
         given = {"clusters": who.tolist(), "groups": pd.Series(group), "folds": fold}
-        found = evaluate(part, {"p": Posteriors(p), "s": pd.Series(8 * p), "d": d.tolist()}, costs, propensity=chance, rng=0, **given)
-        here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few, sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has], heaviest=heaviest, rng=0)
+        found = evaluate(part, {"p": Posteriors(p), "s": pd.Series(8 * p), "d": d.tolist()}, costs,
+                         propensity=chance, rng=0, **given)
+        here = evaluate(y[has], {"p": Posteriors(p[has]), "s": 8 * p[has], "d": d[has]}, few,
+                        sample_weight=1 / chance[has], clusters=who[has], groups=group[has], folds=fold[has],
+                        heaviest=heaviest, rng=0)
         for table in ("ladder", "differences", "groups", "areas"):
             one, other = getattr(found, table), getattr(here, table)
             if isinstance(costs, ExampleCosts) and table != "areas":
-                for end, sign in ((end, sign) for end, sign in zip(("low", "high", "low_at", "high_at"), (1, -1, 1, -1)) if end in one):
+                for end, sign in ((end, sign) for end, sign in zip(("low", "high", "low_at", "high_at"),
+                        (1, -1, 1, -1)) if end in one):
                     assert (sign * one[end] <= sign * other[end] + 1e-9)[one[end].notna()].all()
-                one, other = ([column for column in each if not column.startswith(("low", "high", "p_value"))] for each in (one, other))
+                one, other = ([column for column in each if not column.startswith(("low", "high", "p_value"))]
+                              for each in (one, other))
                 one, other = getattr(found, table)[one], getattr(here, table)[other]
             pd.testing.assert_frame_equal(one, other)
 
@@ -642,11 +747,14 @@ def test_missing_labels_leave_the_table_of_costs_as_it_is():
     one = evaluate(y, {"p": p}, CostMatrix(table), propensity=chance, rng=0)
     for costs in (table, table.tolist(), pd.DataFrame(table), {"fp": 1, "fn": 5}):
         assert evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best.equals(one.best)
-    each = [evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best for costs in ({"fp": 1, "fn": np.full(90, 5)}, pd.DataFrame({"fp": np.ones(90), "fn": 5}), ExampleCosts(fp=np.ones(90), fn=5))]
+    each = [evaluate(y, {"p": p}, costs, propensity=chance, rng=0).best
+            for costs in ({"fp": 1, "fn": np.full(90, 5)}, pd.DataFrame({"fp": np.ones(90), "fn": 5}),
+                          ExampleCosts(fp=np.ones(90), fn=5))]
     assert all(found.equals(each[0]) for found in each)
     three = [[0, 1, 3], [5, 0, 3], [9, 9, 0]]  # as many classes as rows up to the last one with a label
     given = {"d": Decisions([1, 1, 1, 1])}
-    assert evaluate([None, 1, 0, None], given, three, propensity=1, rng=0).ladder.equals(evaluate([1, 0], {"d": Decisions([1, 1])}, three, sample_weight=[1, 1], rng=0).ladder)
+    assert evaluate([None, 1, 0, None], given, three, propensity=1, rng=0).ladder.equals(evaluate([1, 0],
+            {"d": Decisions([1, 1])}, three, sample_weight=[1, 1], rng=0).ladder)
 
 
 @pytest.mark.parametrize("length", [70, 100])
@@ -655,47 +763,61 @@ def test_missing_labels_hide_no_other_length(length):
     y = np.where(np.arange(90) < 60, np.arange(90) % 2, np.nan)
     whole, other = np.linspace(0, 1, 90), np.linspace(0, 1, length)
     given = {"models": {"p": whole}, "costs": [[0, 1], [5, 0]]}
-    for name, value, said in (("models", {"p": other}, r"models\['p'\]"), ("models", pd.DataFrame({"p": other}), "models"), ("models", Posteriors(other), "models"),
-                              ("costs", {"fp": 1, "fn": 1 + other}, r"costs\['fn'\]"), ("costs", ExampleCosts(fp=1, fn=1 + other), "costs"), ("clusters", other, "clusters"),
-                              ("groups", other > .5, "groups"), ("folds", np.arange(length) % 3, "folds"), ("sample_weight", other, "sample_weight")):
-        with pytest.raises(ValueError, match=f"{said}: {length} values, but y_true has 90; one per sample, in the same order"):
+    for name, value, said in (("models", {"p": other}, r"models\['p'\]"), ("models",
+            pd.DataFrame({"p": other}), "models"), ("models", Posteriors(other), "models"),
+                              ("costs", {"fp": 1, "fn": 1 + other}, r"costs\['fn'\]"), ("costs",
+            ExampleCosts(fp=1, fn=1 + other), "costs"), ("clusters", other, "clusters"),
+                              ("groups", other > .5, "groups"), ("folds", np.arange(length) % 3, "folds"),
+                              ("sample_weight", other, "sample_weight")):
+        with pytest.raises(ValueError,
+                           match=f"{said}: {length} values, but y_true has 90; one per sample, in the same "
+                                 f"order"):
             evaluate(y, propensity=.5, rng=0, **given | {name: value})
 
 
 def test_missing_labels_hide_no_other_order():
     rng = np.random.default_rng(0)
     rows, customers = rng.permutation(90), [f"c{k}" for k in range(90)]
-    y, p = pd.Series(np.where(np.arange(90) < 60, np.arange(90) % 2, np.nan), index=customers), pd.Series(rng.random(90), index=customers)
+    y, p = pd.Series(np.where(np.arange(90) < 60, np.arange(90) % 2, np.nan),
+                     index=customers), pd.Series(rng.random(90), index=customers)
     costs, chance = [[0, 1], [5, 0]], pd.Series(rng.uniform(.3, 1, 90), index=customers)
     found = evaluate(y, {"p": p}, costs, propensity=chance, rng=0)
-    for labels, models, propensity in ((y, {"p": p.iloc[rows]}, chance), (y.to_numpy(), {"p": p}, chance.iloc[rows]), (y.to_numpy(), {"p": p, "q": p.iloc[rows]}, .5)):
+    for labels, models, propensity in ((y, {"p": p.iloc[rows]}, chance), (y.to_numpy(), {"p": p},
+            chance.iloc[rows]), (y.to_numpy(), {"p": p, "q": p.iloc[rows]}, .5)):
         with pytest.raises(ValueError, match="its index has the rows of .* in another order"):
             evaluate(labels, models, costs, propensity=propensity, rng=0)
     numbered = evaluate(y.reset_index(drop=True), {"p": p}, costs, propensity=chance.to_numpy(), rng=0)
-    assert numbered.best.equals(found.best) and "were taken in the order they stand in" in " ".join(numbered.notes)
+    assert numbered.best.equals(found.best) and "were taken in the order they stand in" in " ".join(
+        numbered.notes)
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_the_approximate_lines_are_those_of_the_engine(own):
-    "Of costs, of savings and of differences, the last two held together; with own costs given these rows' amounts; both are named."
+    """Of costs, of savings and of differences, the last two held together; with own costs given these rows'
+    amounts; both are named."""
     rng = np.random.default_rng(4)
     y = (rng.random(3000) < .2).astype(int)
     a, b = (np.where(rng.random(3000) < wrong, 1 - y, y) for wrong in (.06, .1))
     fn = rng.lognormal(1, .5, 3000) if own else np.full(3000, 4.)
     costs = ExampleCosts(fp=1, fn=fn) if own else CostMatrix.binary(fp=1, fn=4)
     report = evaluate(y, {"a": Decisions(a), "b": Decisions(b)}, costs, rng=0)
-    lines, paid, zero = report.approximate.set_index(["question", "model", "against"]), [losses(y, d, costs) for d in (a, b, 0 * y)], np.zeros(3000)
+    lines, paid, zero = report.approximate.set_index(["question", "model", "against"]), [losses(y, d, costs)
+            for d in (a, b, 0 * y)], np.zeros(3000)
     most = np.maximum(fn, 1)
     expected = {("cost", "a", ""): loss_interval(paid[0], bounds=(zero, most)),
-                ("saving", "a", "always 0"): loss_difference(paid[2], paid[0], bounds=(-np.ones(3000), fn), confidence=.975),
+                ("saving", "a", "always 0"): loss_difference(paid[2], paid[0], bounds=(-np.ones(3000), fn),
+            confidence=.975),
                 ("difference", "a", "b"): loss_difference(paid[0], paid[1], bounds=(-most, most))}
     for key, found in expected.items():
         line, known = lines.loc[key], found.approximate
-        assert np.allclose([line["low"], line["high"], line["costly_cases"]], [known.low, known.high, known.seen])
-        assert np.isnan(line["p_value"]) if key[0] == "cost" else np.isclose(line["p_value"], known.p_value * (2 if key[0] == "saving" else 1))
+        assert np.allclose([line["low"], line["high"], line["costly_cases"]],
+                           [known.low, known.high, known.seen])
+        assert np.isnan(line["p_value"]) if key[0] == "cost" else np.isclose(line["p_value"],
+                known.p_value * (2 if key[0] == "saving" else 1))
     assert report.summary().count("(approximate)") == 2 and "approximate" not in report.ladder
     few = evaluate(y[:40], {"a": Decisions(a[:40])}, CostMatrix.binary(fp=1, fn=4000), rng=0)
-    assert np.isnan(few.approximate["low"][0]) and "too few costly cases for an approximate line" in few.summary()
+    assert np.isnan(few.approximate["low"][
+        0]) and "too few costly cases for an approximate line" in few.summary()
     by_t = evaluate(y, {"a": a, "b": b}, costs, method="normal", rng=0).summary()
     assert "(method='normal')" in by_t and "conservative" not in by_t
     assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
@@ -705,25 +827,31 @@ def test_the_approximate_lines_are_those_of_the_engine(own):
 @pytest.mark.parametrize("more", [{}, {"weights": True}, {"priors": [.7, .3]}, {"clusters": True}])
 @pytest.mark.parametrize("method", ["normal", "bca"])
 def test_a_group_of_one_row_stops_no_report(method, more):
-    "Of a group too small for the method there is no interval, and a note; the others have theirs, and the comparisons that can be made."
+    """Of a group too small for the method there is no interval, and a note; the others have theirs, and the
+    comparisons that can be made."""
     draws = np.random.default_rng(0)
     y, group = draws.integers(0, 2, 101), np.array(["a", "b"] * 50 + ["c"])
     d = np.where(draws.random(101) < .2, 1 - y, y)
-    options = {"sample_weight": draws.random(101) + .5} if "weights" in more else {"clusters": np.arange(101) // 2} if "clusters" in more else more
+    options = {"sample_weight": draws.random(101) + .5} if "weights" in more else {
+        "clusters": np.arange(101) // 2} if "clusters" in more else more
     report = evaluate(y, {"m": Decisions(d)}, [[0, 1], [5, 0]], groups=group, method=method, rng=0, **options)
     table = report.groups.set_index("group")
-    assert np.isnan(table.loc["c", ["low", "high"]].astype(float)).all() and table.loc[["a", "b"], ["low", "high"]].notna().all(axis=None)
+    assert np.isnan(table.loc["c", ["low", "high"]].astype(float)).all() and table.loc[["a", "b"],
+            ["low", "high"]].notna().all(axis=None)
     assert table.loc["c", "cost"] == [[0, 1], [5, 0]][y[-1]][d[-1]]
-    assert any(note == f"groups: c: too few samples for method={method!r}, so no interval." for note in report.notes)
+    assert any(note == f"groups: c: too few samples for method={method!r}, so no interval."
+               for note in report.notes)
     assert set(report.group_differences["first"]) == {"a", "b"}
-    pair = evaluate(y[98:], {"m": Decisions(d[98:])}, [[0, 1], [5, 0]], groups=np.array(["b", "b", "c"]), method=method, rng=0)
+    pair = evaluate(y[98:], {"m": Decisions(d[98:])}, [[0, 1], [5, 0]], groups=np.array(["b", "b", "c"]),
+                    method=method, rng=0)
     assert len(pair.groups) == 2 and not len(pair.group_differences)
 
 
 def test_what_nobody_declared_is_computed_when_it_is_asked_for(case, monkeypatch):
     (y, models), asked = case, []
     decide = CrossFit.decide
-    monkeypatch.setattr(CrossFit, "decide", lambda self, name, rule, **options: asked.append(rule) or decide(self, name, rule, **options))
+    monkeypatch.setattr(CrossFit, "decide", lambda self, name, rule, **options: asked.append(rule)
+                        or decide(self, name, rule, **options))
     report = evaluate(y, models, COSTS, rng=0)
     report.summary()
     assert set(asked) == {"calibrated", "bayes"}  # the second says whether posteriors look miscalibrated
@@ -734,15 +862,18 @@ def test_what_nobody_declared_is_computed_when_it_is_asked_for(case, monkeypatch
 
 @pytest.mark.parametrize("options", [{}, {"priors": [.9, .1]}, {"draws": 3}, {"groups": True, "draws": 2}])
 def test_rows_that_are_counted_are_the_rows(case, monkeypatch, options):
-    "Equal rows stand for each other wherever nothing but counts matters: the report is that of the single rows."
+    """Equal rows stand for each other wherever nothing but counts matters: the report is that of the single
+    rows."""
     y, models = case
     options = options | ({"groups": np.arange(400) % 3} if "groups" in options else {})
     counted = evaluate(y, models, COSTS, rng=0, **options)
     assert len(counted._few[0].y) < 200 and counted._few[0].n == 400
     monkeypatch.setattr(report_module, "_condensed", lambda *given: given)
     single = evaluate(y, models, COSTS, rng=0, **options)
-    assert len(single._few[0].y) == 400 and counted.summary() == single.summary() and counted.notes == single.notes
-    for name in ("best", "ladder", "differences", "against_constant", "groups", "group_differences", "alternatives", "approximate"):
+    assert len(single._few[
+        0].y) == 400 and counted.summary() == single.summary() and counted.notes == single.notes
+    for name in ("best", "ladder", "differences", "against_constant", "groups", "group_differences",
+                 "alternatives", "approximate"):
         pd.testing.assert_frame_equal(getattr(counted, name), getattr(single, name), rtol=1e-10)
     pd.testing.assert_frame_equal(counted.breakdown(), single.breakdown(), rtol=1e-10)
 
@@ -787,7 +918,8 @@ def test_draws_of_scores_are_tested_one_by_one():
 
 
 def test_weights_of_one_change_nothing_where_draws_are_merged():
-    (one, *_), all_ = _with_scores(), ("best", "differences", "against_constant", "groups", "group_differences")
+    (one, *_), all_ = _with_scores(), ("best", "differences", "against_constant", "groups",
+                                       "group_differences")
     for given, tables in ({"sample_weight": np.ones(300)}, all_), ({"clusters": np.arange(300)}, all_[:3]):
         other, *_ = _with_scores(**given)
         for table in tables:
@@ -802,12 +934,14 @@ def test_a_rule_in_steps_moves_no_other():
     y = (rng.random(200) < 0.4).astype(int)
     score = rng.normal(size=200) + y
     ends = [
-        evaluate(y, models, [[0, 1], [5, 0]], draws=5, rng=0).best.set_index("model").loc["p", ["low", "high"]]
+        evaluate(y, models, [[0, 1], [5, 0]], draws=5, rng=0).best.set_index("model").loc["p",
+            ["low", "high"]]
         for models in ({"p": expit(score)}, {"p": expit(score), "s": Scores(score)})
     ]
     assert np.allclose(*[one.to_numpy(float) for one in ends])
     tuned = evaluate(y, {"p": expit(score)}, [[0, 1], [5, 0]], rule="tuned", draws=5, rng=0)
-    assert "merged" in tuned.guarantee and "merged" not in evaluate(y, {"p": y * 1.0}, [[0, 1], [5, 0]]).guarantee
+    assert "merged" in tuned.guarantee and "merged" not in evaluate(y, {"p": y * 1.0},
+            [[0, 1], [5, 0]]).guarantee
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])

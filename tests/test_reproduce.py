@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from cost_eval import reproduce
 from cost_eval.__main__ import main
-from cost_eval.reproduce import (COLUMNS, ITEMS, ItemResult, Margin, Reproduction, by_paper, board, compare, published, reproduces, run, run_item,
+from cost_eval.reproduce import (COLUMNS, ITEMS, ItemResult, Margin, Reproduction, by_paper, board, compare,
+                                 published, reproduces, run, run_item,
                                  scoreboard, select, stored_board, stored_rows, survivors, unlisted, verdict)
 
 pd = pytest.importorskip("pandas")
@@ -40,11 +41,12 @@ def clean(monkeypatch, tmp_path):
 
 def numbers(**cells):
     """Published numbers as the package reads them."""
-    return pd.DataFrame({"cell": list(cells), "published": [float(t) if t else math.nan for t in cells.values()],
+    return pd.DataFrame({"cell": list(cells), "published": [float(t) if t else math.nan
+            for t in cells.values()],
                          "decimals": [len(t.partition(".")[2]) for t in cells.values()]})
 
 
-# -- compare and verdict -----------------------------------------------------------------------------------------------------------------------
+# -- compare and verdict -------------------------------------------------------------------------------------
 
 @given(st.integers(-10**6, 10**6), st.integers(0, 5))
 def test_every_number_agrees_with_its_own_rounding(units, decimals):
@@ -66,43 +68,56 @@ def test_a_wide_tolerance_is_undecided_and_not_an_agreement():
     table = compare(numbers(a="0.32"), {"a": .33}, error=.02, trivial=[.5, .3])
     assert table["resolution"][0] == pytest.approx(.065 / .02) and verdict(table) == "undecided"
     assert verdict(compare(numbers(a="0.32"), {"a": .33}, error=.002, trivial=.5)) == "agrees"
-    assert verdict(compare(numbers(a="0.32"), {"a": .9}, error=.02, trivial=.5)) == "open", "what is off is off"
+    assert verdict(compare(numbers(a="0.32"), {"a": .9}, error=.02,
+                           trivial=.5)) == "open", "what is off is off"
 
 
 def test_repetitions():
     rng = np.random.default_rng(0)
     runs = .32 + .01 * rng.normal(size=20)
     assert verdict(compare(numbers(a="0.32"), {"a": runs}, trivial=.6)) == "consistent"
-    assert verdict(compare(numbers(a="0.60"), {"a": runs}, trivial=.6)) == "open", "moved to the trivial alternative it is noticed"
-    assert verdict(compare(numbers(a="0.32"), {"a": runs[:19]}, trivial=.6)) == "undecided", "fewer than 20 runs tell nothing"
-    inside = [verdict(compare(numbers(a="0.00000"), {"a": rng.normal(size=20)})) == "consistent" for _ in range(400)]
+    assert verdict(compare(numbers(a="0.60"), {"a": runs},
+                           trivial=.6)) == "open", "moved to the trivial alternative it is noticed"
+    assert verdict(compare(numbers(a="0.32"), {"a": runs[:19]},
+                           trivial=.6)) == "undecided", "fewer than 20 runs tell nothing"
+    inside = [verdict(compare(numbers(a="0.00000"), {"a": rng.normal(size=20)})) == "consistent"
+              for _ in range(400)]
     assert np.mean(inside) > .97, "the central 99 per cent"
 
 
 def test_the_band_of_repeated_runs_by_hand():
-    "The central 99 % for one more run: of three runs 1, 2, 4 the variance is (16/9 + 1/9 + 25/9)/2, and t with two degrees of freedom is 9.9248."
+    """The central 99 % for one more run: of three runs 1, 2, 4 the variance is (16/9 + 1/9 + 25/9)/2, and t
+    with two degrees of freedom is 9.9248."""
     table = compare(numbers(a="2.0"), {"a": [1., 2., 4.]})
-    assert table["ours"][0] == pytest.approx(7 / 3) and table["tolerance"][0] == pytest.approx(.05 + 9.92484 * (7 / 3) ** .5 * (4 / 3) ** .5, rel=1e-6)
+    assert table["ours"][0] == pytest.approx(7 / 3) and table["tolerance"][0] == pytest.approx(.05 + 9.92484
+            * (7 / 3) ** .5 * (4 / 3) ** .5, rel=1e-6)
 
 
 def test_a_cause_is_a_recomputation():
-    off = compare(numbers(a="0.32", b="0.32"), {"a": .4, "b": .4}, causes={"x": {"a": .321}, "y": {"a": .32, "b": .35}})
+    off = compare(numbers(a="0.32", b="0.32"), {"a": .4, "b": .4},
+                  causes={"x": {"a": .321}, "y": {"a": .32, "b": .35}})
     assert off["outcome"].tolist() == ["caused", "open"] and off["with_cause"][0] == .321
-    both = compare(numbers(a="0.32", b="0.32"), {"a": .4, "b": .32}, own_inputs=True, expected={"a": (.39, .41)})
+    both = compare(numbers(a="0.32", b="0.32"), {"a": .4, "b": .32}, own_inputs=True,
+                   expected={"a": (.39, .41)})
     assert both["outcome"].tolist() == ["contradicted", "agrees"]
     for wrong in (.45, .35, .32):
-        assert compare(numbers(a="0.32"), {"a": wrong}, own_inputs=True, expected={"a": (.39, .41)})["outcome"][0] == "open", "ours is not what follows"
-    assert compare(numbers(a="0.32"), {"a": .4}, own_inputs=True)["outcome"][0] == "open", "it does not say what follows"
+        assert compare(numbers(a="0.32"), {"a": wrong}, own_inputs=True,
+                       expected={"a": (.39, .41)})["outcome"][0] == "open", "ours is not what follows"
+    assert compare(numbers(a="0.32"), {"a": .4},
+                   own_inputs=True)["outcome"][0] == "open", "it does not say what follows"
 
 
 def test_other_data_never_agree():
-    ranged = compare(numbers(a="0.32", b="1", c="1"), {"a": .32, "b": 5, "c": 1}, other_data=["a", "c"], expected={"a": (.3, .4), "c": (2, 3)})
+    ranged = compare(numbers(a="0.32", b="1", c="1"), {"a": .32, "b": 5, "c": 1}, other_data=["a", "c"],
+                     expected={"a": (.3, .4), "c": (2, 3)})
     assert ranged["outcome"].tolist() == ["other data", "open", "open"]
-    assert compare(numbers(a="0.32"), {"a": .32}, other_data=["a"])["outcome"].tolist() == ["open"], "without a range it can show any number"
+    assert compare(numbers(a="0.32"), {"a": .32},
+                   other_data=["a"])["outcome"].tolist() == ["open"], "without a range it can show any number"
 
 
 def test_kinds():
-    rows = pd.DataFrame({"cell": list("abcd"), "kind": ["statement", "statement", "definition", "definition"], "published": 1., "decimals": 0})
+    rows = pd.DataFrame({"cell": list("abcd"), "kind": ["statement", "statement", "definition", "definition"],
+                         "published": 1., "decimals": 0})
     table = compare(rows, {"a": True, "b": Margin(-.2, .01), "c": 1, "d": 0})
     assert table["outcome"].tolist() == ["agrees", "open", "definition", "open"]
     assert compare(rows[:1], {"a": Margin(.02, .01)})["outcome"].tolist() == ["undecided"]
@@ -133,7 +148,7 @@ def test_mistakes_in_a_comparison():
         compare(numbers(a="1"), {"a": 1}, error=-1)
 
 
-# -- published numbers ---------------------------------------------------------------------------------------------------------------------------
+# -- published numbers ---------------------------------------------------------------------------------------
 
 def test_published_reads_text_and_digits():
     table = published("expected_cost", "table1").set_index("cell")
@@ -146,14 +161,16 @@ def test_published_reads_text_and_digits():
 
 
 def test_the_stored_rows_are_read_to_the_last_digit():
-    "As Python reads them, whichever pandas is there: a digit less, and a run would differ from the committed board."
-    lines = (files("cost_eval") / "published" / "scoreboard_rows.csv").read_text(encoding="utf-8").splitlines()
+    """As Python reads them, whichever pandas is there: a digit less, and a run would differ from the
+    committed board."""
+    lines = (files("cost_eval") / "published" / "scoreboard_rows.csv").read_text(
+        encoding="utf-8").splitlines()
     for name in ("published", "ours", "tolerance"):
         written = [float(row[name] or "nan") for row in csv.DictReader(lines)]
         np.testing.assert_array_equal(stored_rows()[name], written)
 
 
-# -- registry ------------------------------------------------------------------------------------------------------------------------------------
+# -- registry ------------------------------------------------------------------------------------------------
 
 def good():
     """A table that agrees"""
@@ -169,7 +186,8 @@ def register_some():
         for name in ("left", "right"):
             figures[name] = Figure(figsize=(2, 1))
             figures[name].subplots().plot([0, 1])
-        table = compare(numbers(a="0.32", b="7"), {"a": .3249, "b": 9}, reasons={"b": "a slip | with a bar <b>"})
+        table = compare(numbers(a="0.32", b="7"), {"a": .3249, "b": 9},
+                        reasons={"b": "a slip | with a bar <b>"})
         return Reproduction(table, figures)
 
     @reproduces("toy", "table2", needs=("telco", "ferrer/sitw_plda"))
@@ -208,7 +226,8 @@ def test_exceptions_fail_one_item_only():
         """Returns nothing"""
 
     results = {r.name: r for r in run()}
-    assert results["toy/table0"].verdict == "failed" and "RuntimeError: the oven is cold" in results["toy/table0"].note
+    assert results["toy/table0"].verdict == "failed" and "RuntimeError: the oven is cold" in results[
+        "toy/table0"].note
     assert results["toy/table00"].verdict == "failed"
     assert results["other/table1"].verdict == "agrees"
 
@@ -259,11 +278,12 @@ def test_a_broken_module_is_reported(monkeypatch, tmp_path):
     (tmp_path / "broken_chapter.py").write_text("1 / 0\n")
     monkeypatch.setattr(package, "__path__", [str(tmp_path)])
     broken = reproduce.discover()
-    assert [(r.name, r.verdict) for r in broken] == [("broken_chapter/*", "failed")] and "ZeroDivisionError" in broken[0].note
+    assert [(r.name, r.verdict) for r in broken] == [("broken_chapter/*",
+                                                      "failed")] and "ZeroDivisionError" in broken[0].note
     assert main(["list"]) == 1
 
 
-# -- scoreboard and files ------------------------------------------------------------------------------------------------------------------------
+# -- scoreboard and files ------------------------------------------------------------------------------------
 
 class Balanced(HTMLParser):
     """Counts open tags."""
@@ -285,10 +305,13 @@ def test_scoreboard_forms():
     register_some()
     results = run()
     table = scoreboard(results)
-    assert table.set_index("item").loc["toy/table1", ["verdict", "agrees", "open", "caused"]].tolist() == ["open", 1, 1, 0]
-    assert scoreboard(results, "items").loc["toy/table1", ["verdict", "rows"]].tolist() == ["open", "1 agrees, 1 open"]
+    assert table.set_index("item").loc["toy/table1",
+                                       ["verdict", "agrees", "open", "caused"]].tolist() == ["open", 1, 1, 0]
+    assert scoreboard(results, "items").loc["toy/table1", ["verdict", "rows"]].tolist() == ["open",
+            "1 agrees, 1 open"]
     text = scoreboard(results, "text").splitlines()
-    assert text[0].split()[:3] == ["!", "toy/table1", "open"] and text[-1] == "4 items, 3 rows: 2 agrees, 1 open"
+    assert text[0].split()[:3] == ["!", "toy/table1",
+                                   "open"] and text[-1] == "4 items, 3 rows: 2 agrees, 1 open"
     markdown = scoreboard(results, "markdown")
     assert len({line.count("|") for line in markdown.splitlines()[:4]}) == 1 and "| toy |" in markdown
     page = Balanced(scoreboard(results, "html"))
@@ -296,7 +319,8 @@ def test_scoreboard_forms():
     cells = [a["href"] for tag, a in page.seen if tag == "a" and a["href"].startswith("../")]
     assert len(cells) == 4 and all(href.partition("#")[0].endswith("_reproduced.html") for href in cells)
     images = [(a["src"], a["alt"]) for tag, a in page.seen if tag == "img"]
-    assert images == [("toy/table1-left.png", "A table and a figure: left"), ("toy/table1-right.png", "A table and a figure: right")]
+    assert images == [("toy/table1-left.png", "A table and a figure: left"),
+                      ("toy/table1-right.png", "A table and a figure: right")]
     assert not any(tag in ("script", "link", "b") for tag, _ in page.seen)
     with pytest.raises(ValueError, match="form: 'pdf' is unknown"):
         scoreboard(results, "pdf")
@@ -305,28 +329,34 @@ def test_scoreboard_forms():
 
 def test_a_comparison_is_shown_to_be_read():
     published = numbers(a="0.33", b="1").assign(kind=["number", "statement"])
-    shown = ItemResult("toy/x", "X", "open", compare(published, {"a": 1 / 3, "b": 0}, notes={"b": "a < b"}))._repr_html_()
+    shown = ItemResult("toy/x", "X", "open", compare(published, {"a": 1 / 3, "b": 0},
+                                                     notes={"b": "a < b"}))._repr_html_()
     rows = [re.findall("<t[dh]>(.*?)</t[dh]>", row) for row in shown.split("</tr>")]
     assert rows[0] == ["cell", "published", "ours", "tolerance", "outcome", "note"]
-    assert rows[1][:4] == ["a", "0.33", "0.333", "0.005"] and rows[2][:4] == ["b", "true", "false", ""] and rows[2][-1] == "a &lt; b"
+    assert rows[1][:4] == ["a", "0.33", "0.333", "0.005"] and rows[2][:4] == ["b", "true", "false",
+            ""] and rows[2][-1] == "a &lt; b"
     assert "<em>needs data</em>: fetch" in ItemResult("toy/x", "X", "needs data", note="fetch")._repr_html_()
 
 
 def test_files_are_the_same_bytes_each_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("cost_eval.reproduce.time", SimpleNamespace(perf_counter=lambda: 0.))  # the page tells the seconds of what took a while
+    # the page tells the seconds of what took a while
+    monkeypatch.setattr("cost_eval.reproduce.time", SimpleNamespace(perf_counter=lambda: 0.))
     register_some()
     for out in ("a", "b"):
         run(out=tmp_path / out)
-    content = [{p.relative_to(tmp_path / out): p.read_bytes() for p in (tmp_path / out).rglob("*.*") if p.name != "scoreboard.csv"}
+    content = [{p.relative_to(tmp_path / out): p.read_bytes() for p in (tmp_path / out).rglob("*.*")
+                if p.name != "scoreboard.csv"}
                for out in ("a", "b")]
     assert content[0] == content[1]
-    assert {str(p) for p in content[0]} == {"scoreboard.html", "scoreboard.md", "scoreboard_rows.csv", "other/table1.csv", "toy/table1.csv", "toy/table1-left.png",
-                                            "toy/table1-left.svg", "toy/table1-right.png", "toy/table1-right.svg"}
+    assert {str(p) for p in content[0]} == {"scoreboard.html", "scoreboard.md", "scoreboard_rows.csv",
+                                            "other/table1.csv", "toy/table1.csv", "toy/table1-left.png",
+                                            "toy/table1-left.svg", "toy/table1-right.png",
+                                            "toy/table1-right.svg"}
     again = pd.read_csv(tmp_path / "a" / "toy" / "table1.csv")
     assert list(again.columns) == COLUMNS and again["outcome"].tolist() == ["agrees", "open"]
 
 
-# -- the command ---------------------------------------------------------------------------------------------------------------------------------
+# -- the command ---------------------------------------------------------------------------------------------
 
 SCRIPT = '''
 import sys
@@ -360,12 +390,17 @@ sys.exit(main(sys.argv[1:]))
 
 
 def command(tmp_path, *arguments, script=None):
-    """Runs cost-eval (or a script that registers toys) in an empty directory with an empty cache and no data."""
+    """Runs cost-eval (or a script that registers toys) in an empty directory with an empty cache and no
+    data."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COST_EVAL")}
-    environment |= {"COST_EVAL_CACHE": str(tmp_path / "cache"), "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
-    (tmp_path / "script.py").write_text(script or "import sys\nfrom cost_eval.__main__ import main\nsys.exit(main())")
+    environment |= {"COST_EVAL_CACHE": str(tmp_path / "cache"), "http_proxy": "http://127.0.0.1:9",
+                    "https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
+    (tmp_path / "script.py").write_text(script
+                                        or "import sys\nfrom cost_eval.__main__ import "
+                                           "main\nsys.exit(main())")
     if "--jobs" in arguments:  # a new Python, whose workers end with it
-        return subprocess.run([sys.executable, "script.py", *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        return subprocess.run([sys.executable, "script.py", *arguments], cwd=tmp_path, env=environment,
+                              capture_output=True, text=True)
     return forked.run(tmp_path / "script.py", *arguments, cwd=tmp_path, env=environment)
 
 
@@ -373,13 +408,15 @@ def test_command_reproduce(tmp_path):
     done = command(tmp_path, "reproduce", "toy/good", "toy/data", script=SCRIPT)
     assert done.returncode == 0, done.stderr
     assert "=  toy/good  agrees" in done.stdout and "cost-eval data fetch telco" in done.stdout
-    assert sorted(p.name for p in (tmp_path / "_reproduced").rglob("*.*")) == ["good.csv", "good.png", "good.svg", "scoreboard.csv", "scoreboard.html", "scoreboard.md",
+    assert sorted(p.name for p in (tmp_path / "_reproduced").rglob("*.*")) == ["good.csv", "good.png",
+            "good.svg", "scoreboard.csv", "scoreboard.html", "scoreboard.md",
                                                                                  "scoreboard_rows.csv"]
     assert "toy/good agrees" in done.stderr, "progress goes to stderr"
     done = command(tmp_path, "reproduce", "--out", "there", "--jobs", "2", script=SCRIPT)
     assert done.returncode == 1 and "!  toy/bad   open" in done.stdout
     for name in ("good.csv", "good.png", "good.svg"):  # the same bytes from two workers
-        assert (tmp_path / "there" / "toy" / name).read_bytes() == (tmp_path / "_reproduced" / "toy" / name).read_bytes()
+        assert (tmp_path / "there" / "toy" / name).read_bytes() == (
+            tmp_path / "_reproduced" / "toy" / name).read_bytes()
 
 
 def inside(capsys, *arguments):
@@ -396,10 +433,13 @@ def test_command_mistakes(tmp_path, monkeypatch, capsys):
     register_some()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
-    for arguments, says in ((["reproduce", "toy/tabel1"], "toy/table1"), (["reproduce", "--data", "nowhere"], "'nowhere' is not a directory"),
-                            (["reproduce", "--jobs", "0"], "jobs: got 0"), (["reproduce", "--budget", "huge"], "invalid choice"),
+    for arguments, says in ((["reproduce", "toy/tabel1"], "toy/table1"), (["reproduce", "--data", "nowhere"],
+            "'nowhere' is not a directory"),
+                            (["reproduce", "--jobs", "0"], "jobs: got 0"), (["reproduce", "--budget", "huge"],
+            "invalid choice"),
                             (["reproduce", "--out", "file"], "out: cannot write to 'file'"),
-                            (["data", "fetch", "telcoo"], "did you mean 'telco'"), (["data", "fetch", "--timeout", "0"], "--timeout"), ([], "COMMAND")):
+                            (["data", "fetch", "telcoo"], "did you mean 'telco'"),
+                            (["data", "fetch", "--timeout", "0"], "--timeout"), ([], "COMMAND")):
         done = inside(capsys, *arguments)
         assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr, arguments
     assert not (tmp_path / "_reproduced").exists()
@@ -412,7 +452,8 @@ def test_command_data_without_network(tmp_path, monkeypatch, capsys):
     done = inside(capsys, "data", "fetch", "--small", "--timeout", "2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 18 and all("not fetched:" in line and "; by hand: http" in line for line in lines[:16])
+    assert len(lines) == 18 and all("not fetched:" in line and "; by hand: http" in line
+                                    for line in lines[:16])
     assert lines[16].startswith("0 of 16 data sets") and "COST_EVAL_DATA" in lines[17]
     done = inside(capsys, "data", "fetch", "telco", "--timeout", "2")
     assert done.returncode == 1 and "could not be reached" in done.stdout
@@ -430,7 +471,8 @@ def test_command_list_and_version(tmp_path, capsys):
 
 def test_heat_maps_are_counted_apart():
     table = compare(numbers(a="1", b="2"), {"a": 1, "b": 2})
-    results = [ItemResult("p/map", "t", "agrees", table, heat_map=True), ItemResult("p/i", "t", "agrees", table[:1])]
+    results = [ItemResult("p/map", "t", "agrees", table, heat_map=True), ItemResult("p/i", "t", "agrees",
+            table[:1])]
     counted = by_paper(board(results)).loc["p"]
     assert counted["agrees"] == 1 and counted["heat-map cells"] == "map: 2 of 2 agree"
 
@@ -438,30 +480,40 @@ def test_heat_maps_are_counted_apart():
 PAPERS = ("expected_cost", "bootstrap", "cost_score", "weighted_accuracy", "outperformance")
 
 
-# Numbers printed that neither set up nor repeat anything, less those compared: by hand, from the column "why" (7 of Table 1 are true by construction, ...). Below 0:
+# Numbers printed that neither set up nor repeat anything, less those compared: by hand, from the column "why"
+# (7 of Table 1 are true by construction, ...). Below 0:
 # numbers of the set-up are compared, too.
-NOT_COMPARED = {("expected_cost", "Section 4.1.1, Figures 1 and 2 with captions, appendix B"): -2, ("expected_cost", "Table 1"): 5 + 2, ("expected_cost", "Table 2"): 54,
-                ("expected_cost", "Section 4.2, what is said of Table 2"): 1, ("expected_cost", "Appendix C, the networks"): 3,
-                ("bootstrap", "Table 1, and section 2 on it"): -3, ("bootstrap", "Figure 2, and section 4.1 on lambda"): 2, ("bootstrap", "Section 4.2 on lambda"): 3,
+NOT_COMPARED = {("expected_cost", "Section 4.1.1, Figures 1 and 2 with captions, appendix B"): -2,
+                ("expected_cost", "Table 1"): 5 + 2, ("expected_cost", "Table 2"): 54,
+                ("expected_cost", "Section 4.2, what is said of Table 2"): 1,
+                ("expected_cost", "Appendix C, the networks"): 3,
+                ("bootstrap", "Table 1, and section 2 on it"): -3, ("bootstrap",
+        "Figure 2, and section 4.1 on lambda"): 2, ("bootstrap", "Section 4.2 on lambda"): 3,
                 ("bootstrap", "Abstract, sections 4.1, 4.2 and 5 on normal theory and on risk"): 1,
-                ("cost_score", "Abstract, sections 1, 4.3 and 5: sentences on Table 6"): 3, ("cost_score", "Table 5, and section 4.1 on the data"): 4 + 3 + 1,
+                ("cost_score", "Abstract, sections 1, 4.3 and 5: sentences on Table 6"): 3,
+                ("cost_score", "Table 5, and section 4.1 on the data"): 4 + 3 + 1,
                 ("cost_score", "Table 6"): 27, ("weighted_accuracy", "Section 5, equations (12) and (13)"): 2,
-                ("weighted_accuracy", "Section 6: set-up, Algorithm 1, and four numbers of the authors' repository"): -2,
+                ("weighted_accuracy",
+                 "Section 6: set-up, Algorithm 1, and four numbers of the authors' repository"): -2,
                 ("weighted_accuracy", "Figure 1"): 60 * 23, ("weighted_accuracy", "Figure 2"): 60 * 23}
 SETTINGS_AND_REPEATS = [[20, 12], [58, 8], [7, 20], [15, 2], [24, 16]]  # paper by paper
 
 
 def test_what_a_paper_prints_and_what_is_compared_fit_together():
-    """papers.csv, counted by hand, against the committed board: each item once, and never more compared than printed."""
+    """papers.csv, counted by hand, against the committed board: each item once, and never more compared than
+    printed."""
     listed = reproduce.places()
-    items = [f"{p}/{i}" for p, a, b in zip(listed["paper"], listed["items"], listed["again"]) for i in (*a.split(";"), *b.split(";")) if i]
+    items = [f"{p}/{i}" for p, a, b in zip(listed["paper"], listed["items"], listed["again"])
+             for i in (*a.split(";"), *b.split(";")) if i]
     assert sorted(items) == sorted(stored_board()["item"]) and len(set(items)) == len(items)
     assert tuple(dict.fromkeys(listed["paper"])) == PAPERS and not listed.duplicated(["paper", "place"]).any()
     for row in listed.itertuples():
         assert row.settings + row.repeats <= row.printed and row.compared <= row.printed, row
         left = row.printed - row.settings - row.repeats - row.compared
-        assert left == NOT_COMPARED.get((row.paper, row.place), 0) and (row.why or left <= 0), f"{row.place}: {left} numbers are not accounted for"
-    assert listed.groupby("paper", sort=False)[["settings", "repeats"]].sum().to_numpy().tolist() == SETTINGS_AND_REPEATS
+        assert left == NOT_COMPARED.get((row.paper, row.place), 0) and (row.why
+                or left <= 0), f"{row.place}: {left} numbers are not accounted for"
+    assert listed.groupby("paper", sort=False)[["settings",
+                                                "repeats"]].sum().to_numpy().tolist() == SETTINGS_AND_REPEATS
     of_items = stored_rows().groupby("item")["kind"].apply(lambda kinds: (kinds == "statement").sum())
     assert listed["statements"].sum() <= of_items.sum()
 
@@ -471,10 +523,12 @@ def test_overview_and_bars():
     assert table["item"].tolist() == stored_board()["item"].tolist()
     rows = stored_rows()
     mine = rows[(rows["item"] == "expected_cost/table1") & (rows["outcome"] == "agrees")]
-    assert table.set_index("item").loc["expected_cost/table1", "resolution"] == f"{mine['resolution'].max():.2g} (numbers)"
+    assert table.set_index("item").loc["expected_cost/table1",
+                                       "resolution"] == f"{mine['resolution'].max():.2g} (numbers)"
     page = Balanced(reproduce.bar({"agrees": 3, "consistent": 0, "open": 1}))
     assert page.open == [] and [a["title"] for _, a in page.seen if "title" in a] == ["3 agrees", "1 open"]
-    assert "3 agrees, 1 open" in reproduce.bar({"open": 1, "agrees": 3}) and "nothing compared" in reproduce.bar({})
+    assert "3 agrees, 1 open" in reproduce.bar({"open": 1,
+                                                "agrees": 3}) and "nothing compared" in reproduce.bar({})
 
 
 def test_a_number_compared_twice_counts_once():
@@ -495,7 +549,8 @@ def test_items_that_share_a_computation_run_in_one_process():
 
         item.__qualname__ = name
         reproduces("toy", name, shares="" if name == "c" else "draws")(item)
-    assert [[i.item for i in group] for group in reproduce._groups(list(ITEMS.values()))] == [["a", "b", "d"], ["c"]]
+    assert [[i.item for i in group] for group in reproduce._groups(list(ITEMS.values()))] == [["a", "b", "d"],
+            ["c"]]
     results = run(jobs=2)
     assert [r.name for r in results] == ["toy/a", "toy/b", "toy/c", "toy/d"], "in the order asked for"
     assert len({r.note for r in results if r.name != "toy/c"}) == 1
@@ -519,7 +574,8 @@ def test_a_mutant_that_changes_no_verdict_survives():
     @reproduces("toy", "x", budget="full", mutants=("off", "too small to see", "of another shape"))
     def item(budget="quick", mutant=""):
         """Title"""
-        return Reproduction(compare(numbers(a="1"), {"b" if "shape" in mutant else "a": 2 if mutant == "off" else 1}))
+        return Reproduction(compare(numbers(a="1"), {"b" if "shape" in mutant else "a": 2 if mutant == "off"
+                                                     else 1}))
 
     @reproduces("toy", "z", mutants=("unlisted",))
     def known(mutant=""):
@@ -528,7 +584,8 @@ def test_a_mutant_that_changes_no_verdict_survives():
 
     quick = run_item(replace(ITEMS["toy/x"], budget="quick"))
     survived = [("toy/x", "too small to see"), ("toy/x", "of another shape")]
-    assert survivors([quick]) == survivors([run_item(ITEMS["toy/x"], budget="full"), run_item(ITEMS["toy/z"])]) == survived
+    assert survivors([quick]) == survivors([run_item(ITEMS["toy/x"], budget="full"),
+                                            run_item(ITEMS["toy/z"])]) == survived
     assert survivors([run_item(ITEMS["toy/x"])]) == [], "not run, so nothing to change"
 
 

@@ -1,4 +1,5 @@
-"""Margineantu & Dietterich's experiments: each building block against a slow or independent way, and the published numbers."""
+"""Margineantu & Dietterich's experiments: each building block against a slow or independent way, and the
+published numbers."""
 import warnings
 
 import numpy as np
@@ -43,7 +44,8 @@ def test_area_of_a_bent_square_by_quadrature():
     x = (np.arange(4000) + .5) / 4000
     def width(y): return np.mean(domain.classify(np.column_stack([x, np.full(len(x), y)])) == 3)
     left, right, bottom, top = domain.plan()[1][3]
-    assert integrate.quad(width, bottom - .01, top + .01, points=[bottom, top])[0] == pytest.approx(.0016, abs=2e-5)
+    assert integrate.quad(width, bottom - .01, top + .01, points=[bottom, top])[0] == pytest.approx(.0016,
+            abs=2e-5)
 
 
 def test_domains_differ():
@@ -56,7 +58,8 @@ def test_domains_differ():
 
 @pytest.mark.parametrize("model", paper.MODELS)
 def test_costs_follow_table_4(model):
-    off = {"M1": 10, "M2": 100, "M3": 100, "M4": 1000, "M5": 1e4, "M6": 1000, "M7": 1000, "M8": 1e4, "M9": 2000}[model]
+    off = {"M1": 10, "M2": 100, "M3": 100, "M4": 1000, "M5": 1e4, "M6": 1000, "M7": 1000, "M8": 1e4,
+           "M9": 2000}[model]
     on = {"M3": 10, "M8": 1000, "M9": 1000}.get(model, 0)
     costs = paper.draw_costs(model, 3000, rng=0)
     for true in range(5):
@@ -78,13 +81,17 @@ def test_weighting_is_repetition():
     "Integer weights do what repeating the examples does."
     points = np.random.default_rng(1).random((300, 2), dtype=np.float32)
     labels = paper.DOMAINS[0].classify(points)
-    costs = np.outer([1, 2, 3, 7, 1], np.ones(5)) - np.diag([1, 2, 3, 7, 1])  # mean of a row is 0.8 times its weight
+    # mean of a row is 0.8 times its weight
+    costs = np.outer([1, 2, 3, 7, 1], np.ones(5)) - np.diag([1, 2, 3, 7, 1])
     weights = np.array([1, 2, 3, 7, 1])[labels]
     repeated = np.repeat(np.arange(300), weights)
     tree = paper.weighted_tree(points, labels, costs, least=0)
-    plain = sk.tree.DecisionTreeClassifier(criterion="entropy", random_state=0).fit(points[repeated], labels[repeated])
-    for a, b in zip((tree.tree_.threshold, tree.tree_.impurity), (plain.tree_.threshold, plain.tree_.impurity)):
-        assert a[0] == pytest.approx(b[0])  # the same first split of the same mixture; ties further down may fall either way
+    plain = sk.tree.DecisionTreeClassifier(criterion="entropy", random_state=0).fit(points[repeated],
+            labels[repeated])
+    for a, b in zip((tree.tree_.threshold, tree.tree_.impurity),
+                    (plain.tree_.threshold, plain.tree_.impurity)):
+        # the same first split of the same mixture; ties further down may fall either way
+        assert a[0] == pytest.approx(b[0])
     np.testing.assert_allclose(tree.tree_.value[0, 0], plain.tree_.value[0, 0])
     new = np.random.default_rng(2).random((3000, 2), dtype=np.float32)
     assert (tree.predict(new) == plain.predict(new)).mean() > .97
@@ -102,7 +109,8 @@ def test_population_is_counted_and_costed_right(small):
 
 # Replicates
 
-@pytest.mark.parametrize("confidence, n, expected", [(.95, 1000, (26, 975)), (.9, 1000, (51, 950)), (.99, 1000, (6, 995)), (.95, 200, (6, 195))])
+@pytest.mark.parametrize("confidence, n, expected", [(.95, 1000, (26, 975)), (.9, 1000, (51, 950)),
+                                                     (.99, 1000, (6, 995)), (.95, 200, (6, 195))])
 def test_ranks_are_those_of_the_pseudo_code(confidence, n, expected):
     assert paper.interval_ranks(n, confidence) == expected
 
@@ -121,7 +129,8 @@ def test_holds_is_sorting(seed):
 def test_replicates_have_the_moments_of_a_multinomial(small, laplace):
     "Mean and variance of n draws from (M + lambda)/(n + 25 lambda), in closed form."
     examples, pseudo = small.example_costs(0, 500)[:, :3], small.costs[:3].reshape(3, 25).T
-    sums = paper._replicate_sums(paper.example_weights(500, 25, laplace, n_resamples=20_000, rng=3), examples, pseudo)
+    sums = paper._replicate_sums(paper.example_weights(500, 25, laplace, n_resamples=20_000, rng=3), examples,
+                                 pseudo)
     for i in range(3):
         counts = np.bincount(5 * small.labels[:500] + small.decisions[:500, i], minlength=25)
         p = (counts + laplace) / (500 + 25 * laplace)
@@ -138,11 +147,13 @@ def test_coverage_is_that_of_the_pseudo_code(small):
     columns, slow = (0, 20, 65), []
     for i in range(20):
         for j in columns:
-            counts = np.bincount(5 * small.labels[n * i:n * i + n] + small.decisions[n * i:n * i + n, j], minlength=25)
+            counts = np.bincount(5 * small.labels[n * i:n * i + n] + small.decisions[n * i:n * i + n, j],
+                                 minlength=25)
             sums = np.sort(rng.multinomial(n, (counts + .1) / (n + 2.5), 1000) @ small.costs[j].ravel()) / n
             slow.append(sums[25] <= small.true_cost[j] <= sums[974])
     slow = np.reshape(slow, (20, 3))
-    assert (fast[:, columns] == slow).mean() >= .95  # the ends are Monte Carlo: a test set on the edge may fall either way
+    # the ends are Monte Carlo: a test set on the edge may fall either way
+    assert (fast[:, columns] == slow).mean() >= .95
     assert fast.shape == (20, 90)
 
 
@@ -159,7 +170,8 @@ def test_bdelta_is_the_pseudo_code_on_joint_counts(small):
         delta = (small.costs[j][:, :, None] - small.costs[j][:, None, :]).ravel()
         for i in range(15):
             points = slice(n * i, n * i + n)
-            cells = 25 * small.labels[points].astype(int) + 5 * small.decisions[points, j] + other.decisions[points, j]
+            cells = 25 * small.labels[points].astype(int) + 5 * small.decisions[points,
+                    j] + other.decisions[points, j]
             sums = np.sort(rng.multinomial(n, np.bincount(cells, minlength=125) / n, 1000) @ delta)
             agree.append((sums[25] <= 0 <= sums[974]) == fast[i, j])
     assert np.mean(agree) >= .93
@@ -168,7 +180,8 @@ def test_bdelta_is_the_pseudo_code_on_joint_counts(small):
 def test_normal_readings():
     moments = np.array([[[1., 1.]], [[2., 2.]]])  # mean 1, s 2
     z = stats.norm.ppf(.975)
-    for reading, se in zip(paper._READINGS, (2 / 1000**.5, 2 / 1000**.25, 4 / 1000**.5, 2., 4., 6., 20.), strict=True):
+    for reading, se in zip(paper._READINGS, (2 / 1000**.5, 2 / 1000**.25, 4 / 1000**.5, 2., 4., 6., 20.),
+                           strict=True):
         value = np.array([1 + .999 * z * se, 1 + 1.001 * z * se])
         assert paper._normal_holds(moments, value, reading).tolist() == [[True, False]]
 
@@ -178,8 +191,10 @@ def test_normal_readings():
 def test_a_run_is_compared_with_the_spread_of_runs():
     "Twenty runs with a spread of 3: 956 is inside 950, 994 is not; and a spread of 30 says nothing."
     rng = np.random.default_rng(0)
-    sharp, blunt = (paper.against_runs("table5", rng.normal(952, sd, (20, 9))).set_index("cell")["outcome"] for sd in (3, 30))
-    assert sharp[["M1", "M2", "M5"]].tolist() == ["consistent"] * 3 and sharp[["M6", "M7", "M9"]].tolist() == ["open"] * 3
+    sharp, blunt = (paper.against_runs("table5", rng.normal(952, sd, (20, 9))).set_index("cell")["outcome"]
+                    for sd in (3, 30))
+    assert sharp[["M1", "M2", "M5"]].tolist() == ["consistent"] * 3 and sharp[["M6", "M7",
+            "M9"]].tolist() == ["open"] * 3
     assert set(blunt) == {"undecided"}
     notes = paper.against_runs("table5", rng.normal(952, 3, (20, 9)))["note"]
     assert notes.str.contains("means of the domains").all()
@@ -191,7 +206,8 @@ def test_per_thousand_and_spread_by_loops():
     assert each[1, 4] == pytest.approx(1000 * runs[1][:, 40:50].mean())
     assert paper.per_thousand([run.mean(axis=0) for run in runs], lambda run: run) == pytest.approx(each)
     mean, error = paper.spread(each)
-    assert mean[2] == pytest.approx(each[:, 2].mean()) and error[2] == pytest.approx(each[:, 2].std(ddof=1) / 3**.5)
+    assert mean[2] == pytest.approx(each[:, 2].mean()) and error[2] == pytest.approx(each[:,
+            2].std(ddof=1) / 3**.5)
 
 
 # Power
@@ -206,7 +222,8 @@ def test_half_power():
 def test_ratio_by_changing_every_label(small):
     cost = np.zeros(90)
     for shift in range(1, 5):  # each other label, equally often
-        cost += paper.Population(small.costs, small.labels, None, paper.count_all(small.labels, (small.decisions + shift) % 5)).true_cost / 4
+        cost += paper.Population(small.costs, small.labels, None,
+                                 paper.count_all(small.labels, (small.decisions + shift) % 5)).true_cost / 4
     np.testing.assert_allclose(paper.ratio_at_one(small), np.abs(cost - small.true_cost) / small.true_cost)
 
 
@@ -227,7 +244,8 @@ class Shared(np.random.Generator):
         super().__init__(np.random.PCG64(0))
         self.table = table.astype(np.int64)
     def multinomial(self, n, pvals, size=None):
-        assert np.all(self.table.sum(axis=-1) == np.asarray(n).ravel()[0])  # draws of that many examples are asked for
+        # draws of that many examples are asked for
+        assert np.all(self.table.sum(axis=-1) == np.asarray(n).ravel()[0])
         return self.table.reshape(np.shape(np.empty(() if size is None else size)) + np.shape(pvals))
 
 
@@ -235,7 +253,8 @@ def summed(weights, cells, n_cells):
     n = len(cells)
     table = np.zeros((len(weights), n_cells))
     for k in range(n_cells):
-        table[:, k] = weights[:, :n][:, cells == k].sum(axis=1) + (weights[:, n + k] if weights.shape[1] > n else 0)
+        table[:, k] = weights[:, :n][:, cells == k].sum(axis=1) + (weights[:, n + k] if weights.shape[1] > n
+                else 0)
     return table
 
 
@@ -260,7 +279,8 @@ def test_table_6_is_bdelta_cost_on_the_same_draws(small, j):
     fast = paper.bdelta_accepts(small, other, 0., 8, rng=7)[:, j]
     for i in range(8):
         points = slice(n * i, n * i + n)
-        cells = 25 * small.labels[points].astype(int) + 5 * small.decisions[points, j] + other.decisions[points, j]
+        cells = 25 * small.labels[points].astype(int) + 5 * small.decisions[points,
+                j] + other.decisions[points, j]
         joint = np.bincount(cells, minlength=125).reshape(5, 5, 5)
         found = bdelta_cost(joint, small.costs[j], rng=Shared(summed(weights, cells, 125)))
         assert fast[i] == (not found.rejects)
@@ -272,7 +292,8 @@ def test_table_6_is_bdelta_cost_on_the_same_draws(small, j):
 def ours(monkeypatch):
     "What an item hands to the comparison with the paper: cell -> value."
     given = {}
-    monkeypatch.setattr(paper, "compare", lambda rows, mine, **more: given.update(mine) or compare(rows, mine, **more))
+    monkeypatch.setattr(paper, "compare", lambda rows, mine, **more: given.update(mine)
+                        or compare(rows, mine, **more))
     return given
 
 
@@ -289,7 +310,8 @@ def some_rates(*shares, laplaces=(0., .1, .2, .5, 1., 2.)):
 
 
 def a_power(half, ratio=1., width=0., last=1.):
-    "Power that rises along a line to one half at `half` (9,), in the mean of matrices that are `width` apart, and is `last` at q = 1."
+    """Power that rises along a line to one half at `half` (9,), in the mean of matrices that are `width`
+    apart, and is `last` at q = 1."""
     shares = np.array([0, .05, .2, .4, 1.])
     rates = np.minimum(shares[:, None] / (2 * half), 1)
     rates[-1] = last
@@ -298,7 +320,8 @@ def a_power(half, ratio=1., width=0., last=1.):
     return paper._Power(shares, each, {}, np.repeat(np.broadcast_to(ratio, 9), 3))
 
 
-@pytest.mark.parametrize("item, function, mutant", [("table5", paper.table_5, "lambda 1"), ("table6", paper.table_6, "lambda 0.5")])
+@pytest.mark.parametrize("item, function, mutant", [("table5", paper.table_5, "lambda 1"),
+                                                    ("table6", paper.table_6, "lambda 0.5")])
 def test_tables_of_shares_hold_every_run(monkeypatch, ours, item, function, mutant):
     noise = np.random.default_rng(0).normal(0, .002, (20, 9))
     monkeypatch.setattr(paper, "studies", lambda budget: [
@@ -314,7 +337,8 @@ def test_tables_of_shares_hold_every_run(monkeypatch, ours, item, function, muta
 
 
 def test_figure_2_finds_the_best_lambda(monkeypatch, ours):
-    "Coverage .96 at lambda .2, falling on both sides: .94 at 0, .93 at .5 (M9: .98), .88 at 1; the runs are .001 apart."
+    """Coverage .96 at lambda .2, falling on both sides: .94 at 0, .93 at .5 (M9: .98), .88 at 1; the runs are
+    .001 apart."""
     at = {0.: .94, .1: .95, .2: .96, .5: .93, 1.: .88, 2.: .7}
     runs = [lambda v, i=i: at[v] + .001 * i + .05 * (v == .5) * (np.arange(9) == 8) for i in range(3)]
     ends = {"above": np.tile([[.02], [.4], [.5]], 9), "below": np.tile([[.02], [.1], [.0]], 9),
@@ -322,12 +346,15 @@ def test_figure_2_finds_the_best_lambda(monkeypatch, ours):
     monkeypatch.setattr(paper, "rates", lambda budget: some_rates(*runs))
     monkeypatch.setattr(paper, "ends_by_laplace", lambda n_sets: ends)
     done = paper.figure_2()
-    best, none = (ours[f"M3/{what}"] for what in ("highest coverage at a lambda in (0, 0.5]", "covers less than 95 % at lambda 0"))
+    best, none = (ours[f"M3/{what}"] for what in ("highest coverage at a lambda in (0, 0.5]",
+                                                  "covers less than 95 % at lambda 0"))
     assert ours["M9/highest coverage at a lambda in (0, 0.5]"].value == pytest.approx(.98 - .94)
     assert best == pytest.approx((.02, 0)) and none == pytest.approx((.009, .001 / 3**.5))
     above = [ours[f"lambda above 0.5: intervals are {what}"] for what in (
-        "biased too high in every model", "wider than at 0.1 in every model", "too wide (cover more than 95 %) in every model")]
-    assert [each.value for each in above] == pytest.approx([.3, .25, -.94]) and above[0].error == pytest.approx(.5 / 50**.5)
+        "biased too high in every model", "wider than at 0.1 in every model",
+        "too wide (cover more than 95 %) in every model")]
+    assert [each.value for each in above] == pytest.approx([.3, .25,
+            -.94]) and above[0].error == pytest.approx(.5 / 50**.5)
     wide = done.table[done.table["cell"].str.contains("too wide")].iloc[0]
     assert wide["outcome"] == "contradicted" and "0.05 at lambda 1, 0.01 at 3" in wide["note"]
     assert set(done.table["outcome"]) == {"agrees", "contradicted"}
@@ -351,19 +378,23 @@ def test_lambda_and_the_paired_test(monkeypatch, ours):
 
 
 def test_ends_by_laplace_are_the_normal_ones(monkeypatch, small):
-    "Width and place of the intervals from the moments of (M + lambda)/(n + 25 lambda); at lambda .1 they hold what `bcost_holds` says."
+    """Width and place of the intervals from the moments of (M + lambda)/(n + 25 lambda); at lambda .1 they
+    hold what `bcost_holds` says."""
     monkeypatch.setattr(paper, "population", lambda domain, seed, n_points: small)
     monkeypatch.setattr(paper, "DOMAINS", paper.DOMAINS[:2])
     ends, n = paper.ends_by_laplace(3, laplaces=(.1, 3.)), 1000
     assert ends["covered"] + ends["above"] + ends["below"] == pytest.approx(np.ones((2, 9)))
-    assert ends["covered"][0] == pytest.approx(paper.by_model(paper.bcost_holds(small, .1, 3, rng=1).mean(axis=0)).mean(axis=1))
+    assert ends["covered"][0] == pytest.approx(paper.by_model(paper.bcost_holds(small, .1, 3,
+            rng=1).mean(axis=0)).mean(axis=1))
     width = np.zeros((2, 90))
     for i in range(3):
         for j in range(90):
-            counts = np.bincount(5 * small.labels[n * i:n * i + n] + small.decisions[n * i:n * i + n, j], minlength=25)
+            counts = np.bincount(5 * small.labels[n * i:n * i + n] + small.decisions[n * i:n * i + n, j],
+                                 minlength=25)
             p = (counts + np.array([[.1], [3.]])) / (n + 25 * np.array([[.1], [3.]]))
             c = small.costs[j].ravel()
-            width[:, j] += 2 * stats.norm.isf(.025) * np.sqrt((p @ c**2 - (p @ c)**2) / n) / small.true_cost[j] / 3
+            width[:, j] += 2 * stats.norm.isf(.025) * np.sqrt((p @ c**2 - (p @ c)**2) / n) / small.true_cost[
+                j] / 3
     assert ends["width"][:, :4] == pytest.approx(paper.by_model(width).mean(axis=-1)[:, :4], rel=.04)
     assert (ends["above"][1] > ends["above"][0]).all() and (ends["width"][1] > ends["width"][0]).all()
 
@@ -377,20 +408,26 @@ def test_figures_3_and_4_at_half_power(monkeypatch, ours):
     monkeypatch.setattr(paper, "powers", lambda budget: domains)
     assert paper._half_powers(domains) == pytest.approx(np.outer([.9, 1., 1.1], half))
     done = paper.figure_4()
-    assert ours["M6/H0 not rejected at q = 1000000"] == pytest.approx([.1] * 3) and ours["M9/H0 not rejected at q = 1000000"] == pytest.approx([.4] * 3)
-    assert ours["M1/H0 always rejected at q = 1000000"] == 1 and ours["share of changed labels at half power"] == pytest.approx(100 * half[3] * np.array([.9, 1, 1.1]))
+    assert ours["M6/H0 not rejected at q = 1000000"] == pytest.approx([.1]
+            * 3) and ours["M9/H0 not rejected at q = 1000000"] == pytest.approx([.4] * 3)
+    assert ours["M1/H0 always rejected at q = 1000000"] == 1 and ours[
+        "share of changed labels at half power"] == pytest.approx(100 * half[3] * np.array([.9, 1, 1.1]))
     error = .1 * (.12 - .115) / 3**.5
     assert ours["M7 needs the smallest q for half power"] == pytest.approx((.12 - .115, error))
     for k in range(9):
         curve = done.figure.axes[k // 3].lines[2 * (k % 3)]
-        assert curve.get_label() == paper.MODELS[k] and curve.get_xdata() == pytest.approx(1e6 * domains[0].shares[1:])
-        assert curve.get_ydata() == pytest.approx(np.mean([d.curves(d.bootstrap)[0, 1:, k] for d in domains], axis=0))
+        assert curve.get_label() == paper.MODELS[k] and curve.get_xdata() == pytest.approx(1e6
+                * domains[0].shares[1:])
+        assert curve.get_ydata() == pytest.approx(np.mean([d.curves(d.bootstrap)[0, 1:, k] for d in domains],
+                axis=0))
     paper.figure_4(mutant="acceptance")
-    assert ours["M6/H0 not rejected at q = 1000000"] == pytest.approx([.9] * 3) and ours["M1/H0 always rejected at q = 1000000"] == 0
+    assert ours["M6/H0 not rejected at q = 1000000"] == pytest.approx([.9]
+            * 3) and ours["M1/H0 always rejected at q = 1000000"] == 0
     drawn = paper.figure_3().figure.axes
     assert [ours[f"{m}/cost ratio at half power"] for m in paper.MODELS] == pytest.approx(half * ratio)
     assert ours["M7 needs the largest cost ratio for half power"].value == pytest.approx(.115 * 20 - .17 * 9)
-    assert drawn[2].lines[0].get_xdata() == pytest.approx(20 * domains[0].shares[1:]) and drawn[2].get_xscale() == "log"
+    assert drawn[2].lines[0].get_xdata() == pytest.approx(20
+            * domains[0].shares[1:]) and drawn[2].get_xscale() == "log"
     paper.figure_3(mutant="ratio forgotten")
     assert ours["M2/cost ratio at half power"] == pytest.approx(half[1])
 
@@ -409,23 +446,29 @@ def test_figure_5_measures_ranges(monkeypatch, ours):
 
 
 def test_normal_theory_and_what_would_do_it(monkeypatch, ours):
-    "s = .1 at n = 1000: the interval reaches .0062, as section 2 prints it .035; true costs of .005, .01 and .05 from the mean."
+    """s = .1 at n = 1000: the interval reaches .0062, as section 2 prints it .035; true costs of .005, .01
+    and .05 from the mean."""
     true = np.repeat([.005, .01, .05], 30)
     moments = np.stack([np.zeros((4, 90)), np.full((4, 90), .1)])
     never = np.zeros((1, 5, 27))
     rejects = never + np.repeat([0, 1, 1], 9)
-    paired = {reading: never for reading in paper._READINGS} | {"s/√n, correct": rejects * [[0], [.2], [.8], [.4], [.1]]}
-    monkeypatch.setattr(paper, "studies", lambda budget, tests=True: [a_study(np.zeros(9), moments=moments, differences=moments + [[[1]], [[0]]], true_cost=true)])
+    paired = {reading: never for reading in paper._READINGS} | {"s/√n, correct": rejects * [[0], [.2], [.8],
+            [.4], [.1]]}
+    monkeypatch.setattr(paper, "studies", lambda budget, tests=True: [a_study(np.zeros(9), moments=moments,
+            differences=moments + [[[1]], [[0]]], true_cost=true)])
     monkeypatch.setattr(paper, "powers", lambda budget: [a_power(np.ones(9))._replace(paired=paired)])
     done = paper.normal_theory()
     outcomes = done.table["outcome"].tolist()
-    assert outcomes == ["agrees"] * 6 + ["open"] * 3 + ["agrees"] * 3 + ["open"] * 6 and not done.table["outcome"].isin(["caused"]).any()
+    assert outcomes == ["agrees"] * 6 + ["open"] * 3 + ["agrees"] * 3 + ["open"] * 6 and not done.table[
+        "outcome"].isin(["caused"]).any()
     open_rows = done.table[done.table["outcome"] == "open"]
     assert open_rows["note"].str.contains("3 of 5 causes fit as well: ").all()
     notes = dict(zip(done.table["cell"], done.table["note"]))
     assert notes["M4/paired test never rejects"].startswith("up to 80.0% reject with s/√n")
-    assert notes["M4/normal interval holds the true cost in all test sets"].startswith("100.0% with s/n^¼, as section 2 prints it; 0.0% with s/√n")
-    assert paper.paired_table(paper.powers("quick")).loc["s/√n, correct"].tolist() == pytest.approx([0] * 3 + [.8] * 6)
+    assert notes["M4/normal interval holds the true cost in all test sets"].startswith(
+        "100.0% with s/n^¼, as section 2 prints it; 0.0% with s/√n")
+    assert paper.paired_table(paper.powers("quick")).loc["s/√n, correct"].tolist() == pytest.approx([0] * 3
+            + [.8] * 6)
     table = paper.normal_table(paper.studies("quick"), "accepted")
     assert (table.loc["s: no √n"] == 0).all()  # 1 is ten standard deviations from 0
     assert set(paper.normal_theory(mutant="an interval without end").table["ours"]) == {1.}
@@ -437,12 +480,16 @@ def test_a_study_is_its_parts(monkeypatch, small):
     rng = np.random.default_rng([2, 1, 2])
     np.testing.assert_array_equal(found.covered, paper.bcost_holds(small, .1, 3, rng=rng))
     np.testing.assert_array_equal(found.accepted, paper.bdelta_accepts(small, other, 0., 3, rng=rng))
-    assert found.slips[0] == pytest.approx(paper.bcost_holds(small, 1., 2, rng=rng).mean(axis=0)) and set(found.slips[1]) <= {0, .5, 1}
+    assert (found.slips[0] == pytest.approx(paper.bcost_holds(small, 1., 2, rng=rng).mean(axis=0))
+            and set(found.slips[1]) <= {0, .5, 1})
     bare = paper.study.__wrapped__(2, 1, 3, 2, tests=False)
-    assert bare.covered is None and np.array_equal(bare.moments, found.moments) and np.array_equal(bare.differences, found.differences)
+    assert bare.covered is None and np.array_equal(bare.moments, found.moments) and np.array_equal(
+        bare.differences, found.differences)
     points, j = slice(1000, 2000), 33
-    d = small.costs[j][small.labels[points], small.decisions[points, j]] - small.costs[j][small.labels[points], other.decisions[points, j]]
-    assert found.differences[:, 1, j] == pytest.approx([d.mean(), d.std(ddof=1)], rel=1e-4) and found.moments.shape == (2, 3, 90)
+    d = small.costs[j][small.labels[points], small.decisions[points,
+            j]] - small.costs[j][small.labels[points], other.decisions[points, j]]
+    assert found.differences[:, 1, j] == pytest.approx([d.mean(), d.std(ddof=1)],
+                                                       rel=1e-4) and found.moments.shape == (2, 3, 90)
     np.testing.assert_array_equal(found.true_cost, small.true_cost)
 
 
@@ -455,6 +502,7 @@ def test_budgets_are_kept(monkeypatch):
     assert all(size == {"n_sets": 25, "n_swept": 10, "tests": True} for _, size in done)
     assert [at for at, _ in paper.studies("quick", tests=False)] == [(d, 0) for d in range(5)]
     first, *others = paper.powers("full")
-    assert first == ((0, 0), {"n_sets": 500, "repeats": 5, "shares": paper._SHARES}) and [at for at, _ in others] == [(d, 0) for d in range(1, 5)]
+    assert first == ((0, 0), {"n_sets": 500, "repeats": 5, "shares": paper._SHARES}) and [at
+            for at, _ in others] == [(d, 0) for d in range(1, 5)]
     assert all(size == {"n_sets": 125, "repeats": 1, "shares": paper._SHARES} for _, size in others)
     assert {size["n_sets"] for _, size in paper.powers("quick")} == {100}

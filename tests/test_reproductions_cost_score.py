@@ -1,4 +1,5 @@
-"""Marwah et al.'s tables and figures: each building block against an independent source, verdicts that can fail,
+"""Marwah et al.'s tables and figures: each building block against an independent source, verdicts that can
+fail,
 and what happens without data."""
 
 from fractions import Fraction

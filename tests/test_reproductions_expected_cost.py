@@ -1,4 +1,5 @@
-"""Ferrer's tables and figures: each building block against an independent source, and what happens without data."""
+"""Ferrer's tables and figures: each building block against an independent source, and what happens without
+data."""
 
 import numpy as np
 import pytest

@@ -132,7 +132,8 @@ def test_published_scores_of_areas_are_off_as_step_sums_are():
     "Paired on one draw, the difference between step sums and exact areas has little noise."
     areas = paper.published_areas()
     assert len(areas) == 12
-    step, exact = (paper._tree_scores(list(areas), 9, rule, n_curves=4096, rng=8).mean(1) for rule in ("step", "exact"))
+    step, exact = (paper._tree_scores(list(areas), 9, rule, n_curves=4096, rng=8).mean(1)
+                   for rule in ("step", "exact"))
     off = np.array([score - outperformance_curve_auc(*key) for key, score in areas.items()])
     assert (off[:6] < 0).all() and (off[6:] > 0).all()
     assert np.abs(step - exact - off).max() < 0.005 < np.abs(off).max()
@@ -142,16 +143,20 @@ def test_a_threshold_in_the_name_of_a_row_is_the_one_that_decides():
     "Section 3.3: the name said .005, and .003 was tested."
     rows = stored_rows().query("item == 'outperformance/section3.3'")
     for row in rows.itertuples():
-        named, least = float(row.cell.partition("within ")[2].split()[0]), float(row.note.split()[2].rstrip(","))
+        named, least = float(row.cell.partition("within ")[2].split()[0]), float(
+            row.note.split()[2].rstrip(","))
         assert row.margin == pytest.approx(named - least, abs=5.1e-5)
     assert rows["outcome"].tolist() == ["undecided", "contradicted"]
 
 
 def test_what_is_computed_otherwise_than_told_is_no_agreement():
-    "Areas by steps where the text says lines; lifts with the number of positives that fits them best; a part of the paper's own loans."
-    rows = stored_rows()[lambda t: t["item"].str.fullmatch("outperformance/table[6-9](-loan)?")].set_index(["item", "cell"])
+    """Areas by steps where the text says lines; lifts with the number of positives that fits them best; a
+    part of the paper's own loans."""
+    rows = stored_rows()[lambda t: t["item"].str.fullmatch("outperformance/table[6-9](-loan)?")].set_index(
+        ["item", "cell"])
     areas = rows[rows.index.get_level_values(1).str.endswith("OPS(AUC)") & (rows["outcome"] != "other data")]
-    assert len(areas) == 12 and set(areas["outcome"]) == {"caused"} and set(areas["tried"]) == {6} and areas["note"].str.contains("fit all 12 rows").all()
+    assert len(areas) == 12 and set(areas["outcome"]) == {"caused"} and set(areas["tried"]) == {6} and areas[
+        "note"].str.contains("fit all 12 rows").all()
     lifts = rows[rows.index.get_level_values(1).str.endswith("/Lift") & (rows["outcome"] != "other data")]
     assert len(lifts) == 6 and set(lifts["how"]) == {"fitted"}
     assert set(rows.loc[rows["outcome"] == "other data", "how"]) == {"sample"}
@@ -220,9 +225,11 @@ def test_coins_are_what_a_random_ranking_has():
         assert found[key] == pytest.approx(paper._coins(column, y.mean()), abs=0.03), key
 
 
-SPLITS = {  # two errors that no band over splits can show: a printed F1 of 1,000 positives has an error of .013
+# two errors that no band over splits can show: a printed F1 of 1,000 positives has an error of .013
+SPLITS = {
     "as it is": lambda parts: parts,
-    "trained on a fifth, the threshold chosen on the rest": lambda parts: parts | {"train": parts["validation"], "validation": parts["train"]},
+    "trained on a fifth, the threshold chosen on the rest": lambda parts: parts
+    | {"train": parts["validation"], "validation": parts["train"]},
     "the threshold chosen on the first test set": lambda parts: parts | {"validation": parts[0]},
 }
 
@@ -239,14 +246,18 @@ def test_a_split_trains_on_four_fifths_of_the_rest_and_chooses_on_the_fifth(monk
         def predict_proba(self, x): return x[:, [1, 0]]
 
     monkeypatch.setattr(paper, "optional_import", lambda *a, **k: SimpleNamespace(XGBClassifier=Model))
-    monkeypatch.setattr(paper, "_load_task", lambda *a: paper._Task(x, y, rng.random(n) < 0.5, n / 253_680, 2))
-    monkeypatch.setattr(paper, "_measure", lambda y, scores, threshold, top: measured.append((scores, threshold)) or ({}, ()))
+    monkeypatch.setattr(paper, "_load_task", lambda *a: paper._Task(x, y, rng.random(n) < 0.5, n / 253_680,
+            2))
+    monkeypatch.setattr(paper, "_measure", lambda y, scores, threshold, top: measured.append((scores,
+            threshold)) or ({}, ()))
     monkeypatch.setattr(paper, "_make_split", lambda *a, f=paper._make_split: SPLITS[planted](f(*a)))
     threshold, sets = paper._fit_split.__wrapped__("heart", None, 0, 1.0, "small steps")
-    assert len(sets) == 3 and {t for _, t in measured} == {published("outperformance", "table5").set_index("cell")["published"]["threshold"]}
+    assert len(sets) == 3 and {t for _, t in measured} == {published("outperformance",
+            "table5").set_index("cell")["published"]["threshold"]}
     tested = np.flatnonzero(np.isin(x[:, 0], np.concatenate([scores for scores, _ in measured])))
     rest = np.setdiff1d(np.arange(n), [*fitted, *tested])
-    assert (len(fitted) == pytest.approx(4 * len(rest), abs=5) and threshold == paper._best_f1_cut(y[rest], x[rest, 0])) == (planted == "as it is")
+    assert (len(fitted) == pytest.approx(4 * len(rest), abs=5) and threshold == paper._best_f1_cut(y[rest],
+            x[rest, 0])) == (planted == "as it is")
 
 
 def test_a_margin_has_the_error_of_the_mean_of_splits():
@@ -272,7 +283,8 @@ def test_pipeline_on_stand_ins(small_data, monkeypatch):
     monkeypatch.setattr(paper, "_fit_split", lambda *a: fits.append(a[-1]) or fit(*a))
     for name in HEART:
         done = ITEMS[f"outperformance/{name}"].function()
-        assert done.table["ours"].notna().all() and (done.table["outcome"] == "open").all(), "outside the ranges of the real data"
+        assert done.table["ours"].notna().all() and (done.table["outcome"]
+                                                     == "open").all(), "outside the ranges of the real data"
     assert fits == ["small steps"] * 2
     assert paper.figure_4().figure.axes[0].get_xlabel() == "recall"
 
@@ -306,8 +318,10 @@ def populations(monkeypatch):
 
 
 def test_sets_are_drawn_as_the_hypergeometric_law_says(populations):
-    "Drawing 4,000 without return; at a scale of 0.4 a population counts 2.5 times, and its share has the error of the 5,000 that are known."
-    for data, number, p, n, known in (("heart", 0, 0.1, 40_000, np.inf), ("heart", 1, 0.2, 10_000, np.inf), ("loan", 1, 0.15, 12_500, 5000)):
+    """Drawing 4,000 without return; at a scale of 0.4 a population counts 2.5 times, and its share has the
+    error of the 5,000 that are known."""
+    for data, number, p, n, known in (("heart", 0, 0.1, 40_000, np.inf), ("heart", 1, 0.2, 10_000, np.inf),
+                                      ("loan", 1, 0.15, 12_500, 5000)):
         drawn = paper._drawn_prevalences(populations(data), number, 4000, n=3000)
         sd = np.sqrt(p * (1 - p) * (1 / known + (n - 4000) / (n - 1) / 4000))
         assert drawn.mean() == pytest.approx(p, abs=5 * sd / np.sqrt(3000)), (data, number)
@@ -344,7 +358,8 @@ def test_table_4_and_section_4_describe_the_populations(populations, ours):
 
 
 def splits(n=5, seed=0, tilt=0):
-    "Made-up results of n splits; what sets the curves apart grows along them with `tilt`, so that the worst place is at an end."
+    """Made-up results of n splits; what sets the curves apart grows along them with `tilt`, so that the worst
+    place is at an end."""
     rng = np.random.default_rng(seed)
     keys = {key for columns in paper._COLUMN_KEYS.values() for key in columns.values()} | {*paper._SCORES}
     values = [[{key: rng.uniform(0.7, 0.8) for key in sorted(keys)} for _ in range(3)] for _ in range(n)]
@@ -418,13 +433,21 @@ def test_statements_about_the_heart_by_loops(monkeypatch, ours):
         assert ours[f"Elder below Hospital by {s}"].value == pytest.approx(hospital - general)
 
 
-FIGURES = {  # function, panel, and for each cell: its positions, and its margin from heights h and scores s of the three sets
-    "figure_4": (0, {"precision: Hospital above Elder above General, recall 0.2 to 0.9": (0.2, 0.9, lambda h, s: min(h[2] - h[1], h[1] - h[0])),
-                     "score: Elder lowest, recall 0.5 to 0.9": (0.5, 0.9, lambda h, s: min(s[0], s[2]) - s[1])}),
-    "figure_5": (0, {"score: three sets within .05, recall 0.2 to 0.9": (0.2, 0.9, lambda h, s: 0.05 - max(s) + min(s))}),
-    "figure_6": (1, {"lift: General above Elder and Hospital, share 0.05 to 0.3": (0.05, 0.3, lambda h, s: h[0] - max(h[1], h[2])),
-                     "score: Elder lowest, share 0.1 to 0.5": (0.1, 0.5, lambda h, s: min(s[0], s[2]) - s[1])}),
-    "figure_7": (1, {"score: three sets within .05, share 0.05 to 0.5": (0.05, 0.5, lambda h, s: 0.05 - max(s) + min(s))}),
+# function, panel, and for each cell: its positions, and its margin from heights h and scores s of the three
+# sets
+FIGURES = {
+    "figure_4": (0, {"precision: Hospital above Elder above General, recall 0.2 to 0.9": (0.2,
+        0.9, lambda h, s: min(h[2] - h[1], h[1] - h[0])),
+                     "score: Elder lowest, recall 0.5 to 0.9": (0.5, 0.9, lambda h, s: min(s[0], s[2])
+        - s[1])}),
+    "figure_5": (0, {"score: three sets within .05, recall 0.2 to 0.9": (0.2, 0.9, lambda h, s: 0.05 - max(s)
+        + min(s))}),
+    "figure_6": (1, {"lift: General above Elder and Hospital, share 0.05 to 0.3": (0.05,
+        0.3, lambda h, s: h[0] - max(h[1], h[2])),
+                     "score: Elder lowest, share 0.1 to 0.5": (0.1, 0.5, lambda h, s: min(s[0], s[2])
+        - s[1])}),
+    "figure_7": (1, {"score: three sets within .05, share 0.05 to 0.5": (0.05, 0.5, lambda h, s: 0.05 - max(s)
+        + min(s))}),
 }  # fmt: skip
 
 
@@ -450,7 +473,8 @@ def test_figures_are_judged_where_they_are_worst_and_drawn_as_given(monkeypatch,
     for i, label in enumerate(paper.SETS[data]):
         curve, scores = left.lines[2 * i], right.lines[2 * i]
         kept = made.first[i][which].x >= 0.005
-        assert label in [word.get_text() for word in left.findobj(Text) if word.get_color() == readable(curve.get_color())]
+        assert label in [word.get_text() for word in left.findobj(Text)
+                         if word.get_color() == readable(curve.get_color())]
         assert curve.get_ydata().tolist() == made.first[i][which].y[kept].tolist()
         assert scores.get_ydata().tolist() == made.scores[0, i, which, :19].tolist()
         edge = right.collections[i].get_paths()[0].vertices[:, 1]

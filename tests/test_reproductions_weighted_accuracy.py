@@ -1,4 +1,5 @@
-"""Lombardo et al.'s tables and heat maps: mutants, printed formulas against scikit-learn and definitions, one cell replayed, and what happens without data."""
+"""Lombardo et al.'s tables and heat maps: mutants, printed formulas against scikit-learn and definitions, one
+cell replayed, and what happens without data."""
 import functools
 
 import numpy as np
@@ -36,7 +37,8 @@ def test_mutants_of_the_replay(monkeypatch):
         for figure in ("fig1", "fig2"):
             table = paper._published_cells(figure, data_dir)
             out |= {(figure, m, p, w): (.5 if v != v else v, np.nan, np.nan)
-                    for m, p, w, v in zip(table["metric"], table["prevalence"], table["weight"], table["published"])}
+                    for m, p, w, v in zip(table["metric"], table["prevalence"], table["weight"],
+                                          table["published"])}
         return out
     monkeypatch.setattr(paper, "_replay", known)
     assert run_item(ALL["replay"], budget="full").verdict == "agrees"
@@ -47,40 +49,48 @@ def test_mutants_of_the_replay(monkeypatch):
 @with_data
 def test_a_published_cell_moved_by_a_tenth_is_found(monkeypatch):
     monkeypatch.setattr(paper, "_plot_heat_maps", lambda *_: None)
-    monkeypatch.setattr(paper, "_study", functools.partial(paper._study, n_samples=25))  # as below: computed once
+    # as below: computed once
+    monkeypatch.setattr(paper, "_study", functools.partial(paper._study, n_samples=25))
     real = paper._published_cells("fig1")
     surest = real["std"].idxmin()
     for shift, outcome in ((0, "agrees"), (.1, "open")):
-        monkeypatch.setattr(paper, "_published_cells", lambda *_: real.assign(published=real["published"] - shift * (real.index == surest)))
-        assert run_item(ALL["figure1"]).table.set_index("cell").loc[real["cell"][surest], "outcome"] == outcome
+        monkeypatch.setattr(paper, "_published_cells", lambda *_: real.assign(published=real["published"]
+                - shift * (real.index == surest)))
+        assert run_item(ALL["figure1"]).table.set_index("cell").loc[real["cell"][surest],
+                "outcome"] == outcome
 
 
 # The published numbers
 
 def test_the_authors_moments():
     moments = paper._authors_moments()
-    assert moments.mean == pytest.approx(-.54595911) and moments.lower + moments.upper == pytest.approx(.01730339) and moments.lower == pytest.approx(.00703672)
+    assert moments.mean == pytest.approx(-.54595911) and moments.lower + moments.upper == pytest.approx(
+        .01730339) and moments.lower == pytest.approx(.00703672)
 
 
 def test_names_of_the_paper():
-    assert set(paper._SYMMETRIC) < set(paper.NAMES) and list(paper.NAMES.values()) == list(STUDY_METRICS) and set(paper.LABELS.values()) == set(paper.NAMES)
+    assert set(paper._SYMMETRIC) < set(paper.NAMES) and list(paper.NAMES.values()) == list(
+        STUDY_METRICS) and set(paper.LABELS.values()) == set(paper.NAMES)
 
 
 @with_data
 @pytest.mark.parametrize("figure", ["fig1", "fig2"])
 def test_published_heat_map_cells(figure):
     table = paper._published_cells(figure)
-    assert len(table) == 23 * 121 and not table["cell"].duplicated().any() and set(table["metric"]) == set(paper.NAMES)
+    assert len(table) == 23 * 121 and not table["cell"].duplicated().any() and set(table["metric"]) == set(
+        paper.NAMES)
     known = table.dropna(subset="published")
     assert len(known) == 23 * 61 and known["published"].between(-1, 1).all() and (known["std"] >= 0).all()
     assert set(table["prevalence"]) == set(table["weight"]) == set(STUDY_GRID)
-    assert table["cell"][0] == f"{table['metric'][0]}, r+ {table['prevalence'][0]:g}, rC {table['weight'][0]:g}"
+    assert table["cell"][
+        0] == f"{table['metric'][0]}, r+ {table['prevalence'][0]:g}, rC {table['weight'][0]:g}"
 
 
 @with_data
 def test_beside_published_counts_standard_errors():
     cell = paper._published_cells("fig1")
-    ours = pd.DataFrame({"metric": cell["metric"].map(paper.NAMES), "prevalence": cell["prevalence"], "weight": cell["weight"],
+    ours = pd.DataFrame({"metric": cell["metric"].map(paper.NAMES), "prevalence": cell["prevalence"],
+                         "weight": cell["weight"],
                          "mean": cell["published"] + .01, "std": 2 * cell["std"]})
     both = paper._beside_published("fig1", ours.sample(frac=1, random_state=0))
     assert_array_equal(both["cell"], cell["cell"])
@@ -98,10 +108,14 @@ def test_printed_standard_metrics_are_scikit_learns(tp, fp, fn, tn):
     y, d, w = [1, 0, 1, 0], [1, 1, 0, 0], [tp, fp, fn, tn]
     got = paper.printed_standard(tp, fp, fn, tn)
     recall, specificity, precision, npv = tp / (tp + fn), tn / (tn + fp), tp / (tp + fp), tn / (tn + fn)
-    score = {"accuracy": sk.accuracy_score, "recall": sk.recall_score, "precision": sk.precision_score, "F-measure": sk.f1_score, "MCC": sk.matthews_corrcoef,
+    score = {"accuracy": sk.accuracy_score, "recall": sk.recall_score, "precision": sk.precision_score,
+             "F-measure": sk.f1_score, "MCC": sk.matthews_corrcoef,
              "kappa": sk.cohen_kappa_score, "ROC-AUC": sk.balanced_accuracy_score}
-    expected = {name: f(y, d, sample_weight=w) for name, f in score.items()} | {"specificity": specificity, "NPV": npv, "informedness": recall + specificity - 1,
-                                                                              "markedness": precision + npv - 1, "G-mean": (recall * specificity)**.5}
+    expected = {name: f(y, d, sample_weight=w) for name, f in score.items()} | {"specificity": specificity,
+            "NPV": npv, "informedness": recall + specificity - 1,
+                                                                              "markedness": precision + npv
+                                                                              - 1, "G-mean": (recall
+            * specificity)**.5}
     assert got == pytest.approx(expected, abs=1e-12)
 
 
@@ -110,8 +124,10 @@ def test_printed_standard_metrics_are_scikit_learns(tp, fp, fn, tn):
 def test_printed_recent_metrics_by_their_definitions(tp, fp, fn, tn):
     rows, columns, right = (tp + fn, fp + tn), (tp + fp, fn + tn), (tp, tn)
     expected = {"CBA": np.mean([v / max(r, c) for v, r, c in zip(right, rows, columns)]),
-                "IAM": np.mean([(v - max(r - v, c - v)) / max(r, c) for v, r, c in zip(right, rows, columns)]),
-                "P4": stats.hmean([tp / (tp + fn), tn / (tn + fp), tp / (tp + fp), tn / (tn + fn)]), "B-ROC": (tp / (tp + fn) + tp / (tp + fp)) / 2}
+                "IAM": np.mean([(v - max(r - v, c - v)) / max(r, c)
+                                for v, r, c in zip(right, rows, columns)]),
+                "P4": stats.hmean([tp / (tp + fn), tn / (tn + fp), tp / (tp + fp), tn / (tn + fn)]),
+                "B-ROC": (tp / (tp + fn) + tp / (tp + fp)) / 2}
     assert paper.printed_recent(tp, fp, fn, tn) == pytest.approx(expected, abs=1e-12)
 
 
@@ -122,7 +138,8 @@ def test_printed_costly_metrics_by_their_definitions(tp, fp, fn, tn, fn_cost, fp
     most, error = fn_cost * p + fp_cost * n, (fp + fn) / (p + n)
     got = paper.printed_costly(tp, fp, fn, tn, fn_cost, fp_cost, unavoidable)
     assert got["ACD"] == pytest.approx(np.hypot(error, (fn_cost * fn + fp_cost * fp + unavoidable) / most))
-    assert got["MSU"] == pytest.approx((fn_cost * tp + fp_cost * tn) / most) and got["WCA"] == pytest.approx((fn_cost * tp / p + fp_cost * tn / n) / (fn_cost + fp_cost))
+    assert got["MSU"] == pytest.approx((fn_cost * tp + fp_cost * tn) / most) and got["WCA"] == pytest.approx(
+        (fn_cost * tp / p + fp_cost * tn / n) / (fn_cost + fp_cost))
     assert got["C-score"] * p * fp_cost == pytest.approx(fn_cost * fn + fp_cost * fp + unavoidable)
     s = n * fp_cost / (p * fn_cost)
     assert got["WRA"] == pytest.approx(4 * s / (1 + s)**2 * (tp / p - fp / n))
@@ -132,7 +149,8 @@ def test_printed_costly_metrics_by_their_definitions(tp, fp, fn, tn, fn_cost, fp
 @settings(max_examples=25, deadline=None)
 def test_printed_h_by_quadrature(tp, fp, fn, tn, a, b):
     u = stats.beta(a, b).pdf
-    top, bottom = (integrate.quad(lambda c: u(c) * (c * x + (1 - c) * y), 0, 1)[0] for x, y in ((fp, fn), (fp + tn, tp + fn)))
+    top, bottom = (integrate.quad(lambda c: u(c) * (c * x + (1 - c) * y), 0, 1)[0]
+                   for x, y in ((fp, fn), (fp + tn, tp + fn)))
     assert paper.printed_h(tp, fp, fn, tn, a, b) == pytest.approx(1 - top / bottom, abs=1e-5)
 
 
@@ -140,8 +158,10 @@ def test_printed_h_by_quadrature(tp, fp, fn, tn, a, b):
 
 def test_revenues_without_data_are_labelled_synthetic(no_data, tmp_path):
     revenues, everyone, source = paper.study_revenues(60, tmp_path)
-    assert "SYNTHETIC" in source and len(revenues) == len(set(revenues)) == 60 and set(revenues) <= set(everyone) and (everyone > 0).all()
-    assert (everyone.mean(), everyone.std()) == pytest.approx((64.75, 30.1), abs=.05) and len(everyone) == 7043
+    assert "SYNTHETIC" in source and len(revenues) == len(set(revenues)) == 60 and set(revenues) <= set(
+        everyone) and (everyone > 0).all()
+    assert (everyone.mean(), everyone.std()) == pytest.approx((64.75, 30.1),
+            abs=.05) and len(everyone) == 7043
     table = paper._study(n_samples=2, data_dir=tmp_path)
     assert len(table) == 23 * 121 and table["mean"].between(-1, 1).all()
 
@@ -150,7 +170,8 @@ def test_revenues_without_data_are_labelled_synthetic(no_data, tmp_path):
 def test_revenues_are_telco_charges():
     revenues, everyone, source = paper.study_revenues(200)
     charges = datasets.load("telco")["MonthlyCharges"]
-    assert source == "Telco customers" and np.array_equal(everyone, charges) and np.isin(revenues, charges).all()
+    assert source == "Telco customers" and np.array_equal(everyone, charges) and np.isin(revenues,
+            charges).all()
     assert revenues.mean() == pytest.approx(63.626, abs=5e-4) and len(revenues) == 200
 
 
@@ -158,11 +179,13 @@ def test_revenues_are_telco_charges():
 def test_the_mended_study_is_the_public_function(weighted):
     "One implementation: what the figures are made with, without the published slips, is what users call."
     revenues, everyone, _ = paper.study_revenues(200)
-    ours = paper._study(weighted, False, n_samples=3, seed=5).query("metric == 'mcc' or metric == 'expected_weighted_accuracy'")
+    ours = paper._study(weighted, False, n_samples=3,
+                        seed=5).query("metric == 'mcc' or metric == 'expected_weighted_accuracy'")
     options = dict(population=everyone, metrics=["mcc", "expected_weighted_accuracy"], n_samples=3, rng=5)
     theirs = cost_correlation(revenues, STUDY_GRID, STUDY_GRID, weighted=weighted, **options)
     both = ours.merge(theirs, on=["metric", "prevalence", "weight"])
-    assert len(both) == 242 and np.array_equal(both["mean_x"], both["mean_y"]) and np.array_equal(both["std_x"], both["std_y"])
+    assert len(both) == 242 and np.array_equal(both["mean_x"], both["mean_y"]) and np.array_equal(
+        both["std_x"], both["std_y"])
 
 
 def test_published_forms_are_the_metrics_but_for_ties():
@@ -176,8 +199,10 @@ def test_published_forms_are_the_metrics_but_for_ties():
         ranks = paper._published_form(name)(c, None)
         assert rank_correlation(ranks.ravel(), theirs.ravel()) == pytest.approx(1) and ranks.dtype.kind == "i"
     assert_allclose(paper._beta_sums("h_informed", c, 3., 4.), METRICS["h_measure"](c, a=3., b=4.), atol=1e-3)
-    ratio = paper._beta_sums("expected_weighted_accuracy", c, 3., 4.)[1:] / METRICS["expected_weighted_accuracy"](c, a=4., b=3.)[1:]
-    assert_allclose(ratio, ratio[0, 0], rtol=2e-3)  # c has a and b in this order, w = 1 - c the other way round
+    ratio = paper._beta_sums("expected_weighted_accuracy", c, 3.,
+                             4.)[1:] / METRICS["expected_weighted_accuracy"](c, a=4., b=3.)[1:]
+    # c has a and b in this order, w = 1 - c the other way round
+    assert_allclose(ratio, ratio[0, 0], rtol=2e-3)
     assert paper._published_form("accuracy") == "accuracy"
 
 
@@ -191,7 +216,8 @@ def test_without_fluctuations_weighted_accuracy_ranks_as_the_bill():
 @with_data
 def test_readings_of_the_paper():
     scores = paper._setting_scores(None)
-    assert min(scores, key=scores.get) == "200 customers, mean of all" and scores["200 customers, mean of all"] < 1.5
+    assert min(scores, key=scores.get) == "200 customers, mean of all" and scores[
+        "200 customers, mean of all"] < 1.5
     assert min(v for k, v in scores.items() if k != "200 customers, mean of all") > 1.7
 
 
@@ -201,7 +227,8 @@ def test_first_cell_replayed_with_the_authors_random_numbers(monkeypatch):
     monkeypatch.setattr(paper, "STUDY_GRID", (.01,))
     got = paper._replay.__wrapped__(None)
     monkeypatch.undo()
-    table = paper._published_cells("fig1").query("prevalence == .01 and weight == .01").set_index("metric")["published"]
+    table = paper._published_cells("fig1").query("prevalence == .01 and weight == .01").set_index("metric")[
+        "published"]
     off = {m: abs(got["fig1", m, .01, .01][0] - table[m]) for m in paper.NAMES if m not in paper._SUMS}
     assert len(off) == 20 and max(off.values()) < 5.1e-7
     for m in paper._SUMS:  # metrics whose ties the published computation breaks by rounding
@@ -210,9 +237,13 @@ def test_first_cell_replayed_with_the_authors_random_numbers(monkeypatch):
 
 
 def test_regions_of_the_grid():
-    assert_array_equal(paper._DIAGONAL + 2 * paper._ABOVE + 4 * paper._BELOW, np.fromfunction(lambda i, j: np.select([i + j == 10, i + j > 10], [1, 2], 4), (11, 11)))
-    for (i, pi), (j, w) in [((i, a), (j, b)) for i, a in enumerate(STUDY_GRID) for j, b in enumerate(STUDY_GRID)]:
-        minority_costs, majority_costs = (w * pi, (1 - w) * (1 - pi)) if pi < .5 else ((1 - w) * (1 - pi), w * pi)
+    assert_array_equal(paper._DIAGONAL + 2 * paper._ABOVE + 4 * paper._BELOW,
+                       np.fromfunction(lambda i, j: np.select([i + j == 10, i + j > 10], [1, 2], 4),
+                                       (11, 11)))
+    for (i, pi), (j, w) in [((i, a), (j, b)) for i, a in enumerate(STUDY_GRID)
+                            for j, b in enumerate(STUDY_GRID)]:
+        minority_costs, majority_costs = (w * pi, (1 - w) * (1 - pi)) if pi < .5 else ((1 - w) * (1 - pi),
+                w * pi)
         if pi != .5:
             assert paper._MINORITY[i, j] == (minority_costs > majority_costs + 1e-12)
     assert not paper._MINORITY[5].any()
@@ -221,9 +252,11 @@ def test_regions_of_the_grid():
 def test_maps_have_prevalences_in_rows_and_standard_errors():
     table = paper._study(n_samples=2)
     maps = paper._maps(table)
-    assert set(maps) == set(paper.NAMES) and all(mean.shape == error.shape == (11, 11) for mean, error in maps.values())
+    assert set(maps) == set(paper.NAMES) and all(mean.shape == error.shape == (11, 11)
+                                                 for mean, error in maps.values())
     row = table.query("metric == 'mcc' and prevalence == .1 and weight == .8")
-    assert maps["MCC"][0][1, 8] == row["mean"].item() and maps["MCC"][1][1, 8] == pytest.approx(row["std"].item() / 10)
+    assert maps["MCC"][0][1, 8] == row["mean"].item() and maps["MCC"][1][1,
+            8] == pytest.approx(row["std"].item() / 10)
 
 
 def test_a_statement_about_regions_knows_its_error():
@@ -246,9 +279,11 @@ def test_the_published_beta_density():
 
 @with_data
 def test_sentence_on_precision_and_npv_holds_for_the_published_end_only():
-    plain, worst, best = (paper._maps(paper._study(end, end != "best", n_samples=25)) for end in (None, "worst", "best"))
+    plain, worst, best = (paper._maps(paper._study(end, end != "best", n_samples=25))
+                          for end in (None, "worst", "best"))
     def sentences(maps):
-        return {k: v for k, v in paper._claims_on_weighting(plain, maps).items() if k.startswith(("precision", "NPV"))}
+        return {k: v for k, v in paper._claims_on_weighting(plain, maps).items()
+                if k.startswith(("precision", "NPV"))}
     assert len(sentences(worst)) == 4 and all(sentences(worst).values()) and not any(sentences(best).values())
 
 

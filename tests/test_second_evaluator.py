@@ -1,4 +1,5 @@
-"""The second evaluator against exact residues and integrals of many digits; test_engine_grid.py holds it to what it found before."""
+"""The second evaluator against exact residues and integrals of many digits; test_engine_grid.py holds it to
+what it found before."""
 import mpmath as mp
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ def law_of(counts, costs):
 
 
 def random_case(seed, most):
-    "Counts (the costliest cell with its one more) and costs within -1 to 1, the mass just inside for half of the seeds."
+    """Counts (the costliest cell with its one more) and costs within -1 to 1, the mass just inside for half
+    of the seeds."""
     rng = np.random.default_rng(seed)
     C, n = int(rng.integers(2, 8)), int(10 ** rng.uniform(0, most))
     costs = np.append(np.sort(rng.uniform(-1, 1, C - 1)), 1)
@@ -23,7 +25,8 @@ def random_case(seed, most):
 
 
 def exact_tail(a, costs, x):
-    "P(sum (c - x) G > 0), G gamma of whole parameters a: residues at the poles of the positive cells, by series of many digits."
+    """P(sum (c - x) G > 0), G gamma of whole parameters a: residues at the poles of the positive cells, by
+    series of many digits."""
     mp.mp.dps = 60 + 3 * sum(a)
     cells = [(mp.mpf(float(v)) - mp.mpf(x), int(k)) for v, k in zip(costs, a) if k]
     total = mp.mpf(0)
@@ -55,7 +58,8 @@ def tail_of_two(k1, n1, w1, k2, n2, w2, x):
     "P(w1 B1 + w2 B2 > x) of two Beta laws by one integral of 22 digits."
     mp.mp.dps = 22
     (a1, b1), (a2, b2) = ((k + (w > 0), n - k + (w < 0)) for k, n, w in ((k1, n1, w1), (k2, n2, w2)))
-    m, s = ([mp.mpf(a) / (a + b) for a, b in ((a1, b1), (a2, b2))], [(a * b / (a + b + 1)) ** .5 / (a + b) for a, b in ((a1, b1), (a2, b2))])
+    m, s = ([mp.mpf(a) / (a + b) for a, b in ((a1, b1), (a2, b2))], [(a * b / (a + b + 1)) ** .5 / (a + b)
+            for a, b in ((a1, b1), (a2, b2))])
 
     def integrand(r):
         if not 0 < r < 1:
@@ -70,8 +74,10 @@ def tail_of_two(k1, n1, w1, k2, n2, w2, x):
 
 
 @pytest.mark.parametrize("case", [
-    (0, 353, .2, 0, 11, .8), (0, 4477, 1, 260, 267, -1), (0, 1, .2, 0, 1, .8), (2, 15, 1, 20, 49, -1), (14, 70, 1, 32, 80, -1),
-    (296, 387, 1, 289, 289, -1), (0, 2836, .2, 0, 146, .8), (289, 769, 1, 39, 126, -1), (5, 2000, .5, 3, 7, .5),
+    (0, 353, .2, 0, 11, .8), (0, 4477, 1, 260, 267, -1), (0, 1, .2, 0, 1, .8), (2, 15, 1, 20, 49, -1),
+    (14, 70, 1, 32, 80, -1),
+    (296, 387, 1, 289, 289, -1), (0, 2836, .2, 0, 146, .8), (289, 769, 1, 39, 126, -1),
+    (5, 2000, .5, 3, 7, .5),
 ])
 def test_two_strata_are_one_integral(case):
     k1, n1, w1, k2, n2, w2 = case

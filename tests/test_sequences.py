@@ -1,4 +1,5 @@
-"Looking again and watching: against other ways to compute the same, listing of every path, and simulation at thousands of looks."
+"""Looking again and watching: against other ways to compute the same, listing of every path, and simulation
+at thousands of looks."""
 from itertools import permutations, product
 
 import numpy as np
@@ -60,7 +61,8 @@ def test_newton_stays_on_the_safe_side(monkeypatch):
         found = pl.confidence_sequence(x, bounds=(0, 20))
         ends.append((found.low, -found.high, loss_interval(x, bounds=(0, 20), method="betting").low))
     for before, after in zip(ends, ends[1:]):
-        assert all(np.all(one <= other + 1e-13) for one, other in zip(before, after)) and before[0][-1] < after[0][-1]
+        assert (all(np.all(one <= other + 1e-13) for one, other in zip(before, after))
+                and before[0][-1] < after[0][-1])
 
 
 def test_own_bounds_are_where_their_capital_reaches_the_bar():
@@ -127,10 +129,13 @@ def test_one_look_is_never_wider_than_the_last_of_all_looks(name, confidence):
     for n in (2, 5, 40, 1000):
         x = np.random.default_rng(n).choice(values, n, p=p).astype(float)
         once = loss_interval(x, bounds=bounds, method="betting", confidence=confidence)
-        last, rounding = pl.confidence_sequence(x, bounds=bounds, confidence=confidence), 1e-12 * np.ptp(bounds)
+        last, rounding = pl.confidence_sequence(x, bounds=bounds,
+                                                confidence=confidence), 1e-12 * np.ptp(bounds)
         assert once.low >= last.low[-1] - rounding and once.high <= last.high[-1] + rounding
-        if once.high - once.low < .99 * np.ptp(bounds): assert once.high - once.low < last.high[-1] - last.low[-1]
-        again = loss_interval(x[np.random.default_rng(0).permutation(n)], bounds=bounds, method="betting", confidence=confidence)
+        if once.high - once.low < .99 * np.ptp(bounds): assert once.high - once.low < last.high[
+            -1] - last.low[-1]
+        again = loss_interval(x[np.random.default_rng(0).permutation(n)], bounds=bounds, method="betting",
+                              confidence=confidence)
         assert [again.low, again.high] == pytest.approx([once.low, once.high], abs=rounding)
 
 
@@ -151,7 +156,8 @@ def test_one_look_at_strata_is_never_wider_than_their_sequence():
 @pytest.mark.parametrize("p", [.02, .1, .3, .5, .8])
 @pytest.mark.parametrize("confidence", [.3, .6, .8])
 def test_every_path_listed(p, confidence):
-    "The probability to leave out the mean at some of 12 looks, summed over all 4,096 paths; of any number: Ville, if the stakes share out no more than 1."
+    """The probability to leave out the mean at some of 12 looks, summed over all 4,096 paths; of any number:
+    Ville, if the stakes share out no more than 1."""
     n = 12
     assert SHARES.sum() <= 1 + 1e-12 and (SHARES > 0).all() and (STAKES > 0).all()
     paths = np.array(list(product([0, 1], repeat=n)))
@@ -201,12 +207,14 @@ def test_signs_order_and_blocks_do_not_matter(monkeypatch):
     monkeypatch.setattr(core, "BLOCK_BYTES", 50_000)
     for name, bounds in ((base, (0, 20)), (own, (np.zeros(400), np.full(400, 20.)))):
         small = pl.confidence_sequence(x, bounds=bounds)
-        assert small.low == pytest.approx(name.low, abs=1e-12) and small.high == pytest.approx(name.high, abs=1e-12)
+        assert small.low == pytest.approx(name.low, abs=1e-12) and small.high == pytest.approx(name.high,
+                abs=1e-12)
 
 
 def test_difference_sequence():
     a, b = stream(seed=1), stream(seed=2)
-    found, turned = pl.difference_sequence(a, b, bounds=(-20, 20)), pl.difference_sequence(b, a, bounds=(-20, 20))
+    found, turned = pl.difference_sequence(a, b, bounds=(-20, 20)), pl.difference_sequence(b, a,
+            bounds=(-20, 20))
     alone = pl.confidence_sequence(a - b, bounds=(-20, 20))
     assert np.array_equal(found.low, alone.low) and found.low == pytest.approx(-turned.high)
     assert found.first_outside() is None and found.first_outside(19) == np.argmax(found.high < 19) + 1
@@ -232,26 +240,37 @@ test_bad_input = refuses([
     (lambda: pl.confidence_sequence(X, bounds=(0, np.inf)), "bounds: .*inf.*from the costs"),
     (lambda: pl.confidence_sequence(X, bounds=(1, 0)), "bounds: low must be below high"),
     (lambda: pl.confidence_sequence(X, bounds=(0, .5)), "losses: 1 at position 1 is outside bounds 0 to 0.5"),
-    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 1, 0, 2], largest_cluster=2), "clusters: the rows of 0 are not together"),
-    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 0, 1, 2]), "largest_cluster: None.*here up to 2"),
-    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 0, 1, 2], largest_cluster=1), "largest_cluster: must be at least 2"),
-    (lambda: pl.confidence_sequence(X, bounds=(np.zeros(4), np.ones(4)), clusters=[0, 0, 1, 1], largest_cluster=2), "bounds: arrays, with clusters="),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 1, 0, 2], largest_cluster=2),
+     "clusters: the rows of 0 are not together"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 0, 1, 2]),
+     "largest_cluster: None.*here up to 2"),
+    (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 0, 1, 2], largest_cluster=1),
+     "largest_cluster: must be at least 2"),
+    (lambda: pl.confidence_sequence(X, bounds=(np.zeros(4), np.ones(4)), clusters=[0, 0, 1, 1],
+                                    largest_cluster=2), "bounds: arrays, with clusters="),
     (lambda: pl.difference_sequence(X, X[:3], bounds=(-1, 1)), "losses_b: 3 losses"),
     (lambda: pl.difference_sequence([2, 3], [0, 0], bounds=(-1, 1)), "losses_a - losses_b: 2 at position 0"),
     (lambda: pl.cost_alarm(X, bounds=(np.zeros(4), np.ones(4)), limit=.1), "bounds: two numbers"),
-    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [0, 0]], [[0, 1], [5, 0]]).interval("rates"), "part: 'rates', but a class is missing"),
-    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [1, 1]], [[0, 1], [5, 0]]).interval("amounts"), "part: .*amounts"),
+    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [0, 0]], [[0, 1], [5, 0]]).interval("rates"),
+     "part: 'rates', but a class is missing"),
+    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [1, 1]], [[0, 1], [5, 0]]).interval("amounts"),
+     "part: .*amounts"),
     (lambda: pl.cost_change([[9.5, 1], [1, 5]], [[9, 1], [1, 1]], [[0, 1], [5, 0]]).interval(), "counts_b"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=.1, looks=2), "looks: are planned for losses of two values"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 2), reference=X, looks=2), "looks: are planned for losses of two values"),
-    (lambda: pl.cost_alarm(X, costs=[[0, 1], [.5, 0]], reference=X, looks=2), "looks: are planned for losses of two values"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=.1, looks=2),
+     "looks: are planned for losses of two values"),
+    (lambda: pl.cost_alarm(X, bounds=(0, 2), reference=X, looks=2),
+     "looks: are planned for losses of two values"),
+    (lambda: pl.cost_alarm(X, costs=[[0, 1], [.5, 0]], reference=X, looks=2),
+     "looks: are planned for losses of two values"),
     (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=[1, 3]), "looks: the last is after 3 of 4"),
     (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=[3, 1, 4]), "looks: .*ascending"),
     (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=5), "looks: must be from 1 to 4"),
     (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=[0, np.nan]), "reference"),
     (lambda: pl.required_reference(.5, 3, 100), "times: 3 times 0.5 is above 1"),
-    (lambda: pl.required_reference(.01, 1.1, 50, n_sets=50), "rows: of 50 rows no reference gives a power of 0.8"),
-    (lambda: pl.cost_change([[0, 0], [0, 0]], [[1, 1], [1, 1]], [[0, 1], [5, 0]]), "reference: a period without examples"),
+    (lambda: pl.required_reference(.01, 1.1, 50, n_sets=50),
+     "rows: of 50 rows no reference gives a power of 0.8"),
+    (lambda: pl.cost_change([[0, 0], [0, 0]], [[1, 1], [1, 1]], [[0, 1], [5, 0]]),
+     "reference: a period without examples"),
 ])
 
 
@@ -274,7 +293,8 @@ def test_parts_of_a_change_are_averages_over_all_orders():
             now[k] = after[k]
             parts[k] += ((now[0] * now[1] * now[2]).sum() - start) / 6
     assert [found.prevalence, found.rates, found.amounts] == pytest.approx(parts.tolist(), abs=1e-12)
-    assert found.total == pytest.approx(parts.sum(), abs=1e-12) == pytest.approx(found.now - found.reference, abs=1e-12)
+    assert found.total == pytest.approx(parts.sum(), abs=1e-12) == pytest.approx(found.now - found.reference,
+            abs=1e-12)
     assert found.cells.shape == (3, 4, 3) and found.cells.sum((0, 1)) == pytest.approx(parts, abs=1e-12)
     turned = pl.cost_change(new, old, d, now_costs=c)
     assert turned.rates == pytest.approx(-found.rates) and turned.total == pytest.approx(-found.total)
@@ -283,7 +303,8 @@ def test_parts_of_a_change_are_averages_over_all_orders():
 def test_one_cause_alone_has_the_whole_change():
     base, costs = np.array([[90, 10], [5, 15]]), np.array([[0, 1], [20, 0.]])
     more = pl.cost_change(base, [[45, 5], [10, 30]], costs)
-    assert more.prevalence == pytest.approx(more.total) and more.rates == pytest.approx(0) and more.amounts == 0
+    assert more.prevalence == pytest.approx(more.total) and more.rates == pytest.approx(
+        0) and more.amounts == 0
     worse = pl.cost_change(base, [[80, 20], [10, 10]], costs)
     assert worse.rates == pytest.approx(worse.total) and worse.prevalence == pytest.approx(0)
     costlier = pl.cost_change(base, base, costs, now_costs=2 * costs)
@@ -301,8 +322,10 @@ def test_months_labels_and_frames_of_changes():
     assert pl.cost_change(old, new, costs).total == pytest.approx(110 / 100 - 110 / 120)
     months = np.array([[[90, 10], [5, 15]], [[80, 20], [10, 10]]])
     found = pl.cost_change(months[0], months, costs.array)
-    assert found.total.shape == (2,) and found.total[0] == 0 and list(found.to_frame())[:6] == ["total", "prevalence", "rates", "amounts", "reference", "now"]
-    assert len(found.plot().patches) == 6 and len(pl.cost_change(months[0], months[1], costs.array).plot().patches) == 3
+    assert found.total.shape == (2,) and found.total[0] == 0 and list(found.to_frame())[:6] == ["total",
+            "prevalence", "rates", "amounts", "reference", "now"]
+    assert len(found.plot().patches) == 6 and len(pl.cost_change(months[0], months[1],
+            costs.array).plot().patches) == 3
 
 
 def test_the_alarm_is_what_gamblers_have_who_begin_one_by_one(monkeypatch):
@@ -315,7 +338,8 @@ def test_the_alarm_is_what_gamblers_have_who_begin_one_by_one(monkeypatch):
         begun = sum((left[k] - left[k + 1]) * (SHARES @ factor[k:n].prod(0)) for k in range(n))
         assert found.capital[n - 1] == pytest.approx(begun + left[n])
     monkeypatch.setattr(core, "BLOCK_BYTES", 20_000)
-    assert pl.cost_alarm(20 * y - 5, bounds=(-5, 15), limit=20 * v - 5).capital == pytest.approx(found.capital)
+    assert pl.cost_alarm(20 * y - 5, bounds=(-5, 15),
+                         limit=20 * v - 5).capital == pytest.approx(found.capital)
 
 
 def test_false_alarms_are_as_rare_as_promised_and_a_late_rise_is_noticed():
@@ -336,12 +360,14 @@ def test_false_alarms_are_as_rare_as_promised_and_a_late_rise_is_noticed():
 
 
 def test_the_parts_of_a_change_have_the_intervals_of_two_samples():
-    costs, old, new = np.array([[0, 1], [20, 0.]]), np.array([[900, 100], [5, 45]]), np.array([[790, 110], [30, 70]])
+    costs, old, new = np.array([[0, 1], [20, 0.]]), np.array([[900, 100], [5, 45]]), np.array([[790, 110],
+            [30, 70]])
     found = pl.cost_change(old, new, costs)
     assert found.interval() == independent_difference(new, old, costs)
     at = independent_difference(new, old, costs, priors=(old.sum(1) / old.sum() + new.sum(1) / new.sum()) / 2)
     rates, mix = found.interval("rates"), found.interval("prevalence", confidence=.9)
-    assert [rates.low, rates.high, rates.mean] == pytest.approx([at.low, at.high, found.rates]) and mix.confidence == .9
+    assert [rates.low, rates.high, rates.mean] == pytest.approx([at.low, at.high,
+            found.rates]) and mix.confidence == .9
     assert mix.mean == pytest.approx(found.prevalence) and mix.low < found.prevalence < mix.high
     still = pl.cost_change(old, [[1800, 200], [10, 90]], costs)
     assert not any(still.interval(part).rejects for part in ("total", "prevalence", "rates"))
@@ -350,20 +376,24 @@ def test_the_parts_of_a_change_have_the_intervals_of_two_samples():
     stack = pl.cost_change(old, np.stack([new, old]), costs).interval("rates")
     assert (stack.low[0], stack.high[0]) == pytest.approx((rates.low, rates.high)) and not stack.rejects[1]
     gone = pl.cost_change(old, [[90, 10], [0, 0]], costs)
-    assert gone.interval("prevalence").high < 0 and gone.rising[1] == 1 and np.isnan(pl.cost_change(old * 1.5, new, costs).rising).all()
+    assert gone.interval("prevalence").high < 0 and gone.rising[1] == 1 and np.isnan(pl.cost_change(old * 1.5,
+            new, costs).rising).all()
     misses = fisher_exact([[5, 45], [30, 70]], "less").pvalue
-    assert found.rising == pytest.approx([min(1, 3 * fisher_exact([[100, 900], [110, 790]], "less").pvalue), 1.5 * misses])
+    assert found.rising == pytest.approx([min(1, 3 * fisher_exact([[100, 900], [110, 790]], "less").pvalue),
+                                          1.5 * misses])
 
 
 @pytest.mark.parametrize("looks", [(2, 4, 8), (1, 2, 3, 4, 5, 6, 7, 8), (8,)])
-def test_false_alarms_of_counts_over_all_looks_are_within_the_rate_for_every_rate_of_errors(looks, monkeypatch):
+def test_false_alarms_of_counts_over_all_looks_are_within_the_rate_for_every_rate_of_errors(looks,
+        monkeypatch):
     "All 65,536 courses of 8 + 8 rows, also where only few errors are listed; fewer errors never ring sooner."
     rows = (np.arange(2**16)[:, None] >> np.arange(16)) & 1
     sizes, spent = pl._planned(looks, 8, 8)
     for listed in (200, 5):
         monkeypatch.setattr(pl, "_LISTED", listed)
         for rate in (.05, .3):
-            rings = (pl._evidence(rows[:, :8].sum(1), rows[:, 8:].cumsum(1)[:, sizes - 1], 8, sizes, rate * spent) >= 1).any(1)
+            rings = (pl._evidence(rows[:, :8].sum(1), rows[:, 8:].cumsum(1)[:, sizes - 1], 8, sizes,
+                                  rate * spent) >= 1).any(1)
             for p in np.linspace(.02, .98, 25):
                 assert rings @ (p ** rows.sum(1) * (1 - p) ** (16 - rows.sum(1))) <= rate
             if listed == 200:
@@ -378,16 +408,20 @@ def test_misses_that_have_tripled_are_noticed():
     for looks, least, first in ((16, .68, 9), (None, .38, None), (1, .72, 1)):
         sizes, spent = pl._planned(looks, 1000, 4000)
         old = rng.binomial(1000, .004, R)
-        more, same = (rng.binomial(np.diff(sizes, prepend=0), p, (R, len(sizes))).cumsum(1) for p in (.012, .004))
+        more, same = (rng.binomial(np.diff(sizes, prepend=0), p, (R, len(sizes))).cumsum(1)
+                      for p in (.012, .004))
         rings, false = (pl._evidence(old, x, 1000, sizes, .05 * spent) >= 1 for x in (more, same))
         assert rings.any(1).mean() > least and false.any(1).mean() < .05
         assert first is None or np.median(rings[rings.any(1)].argmax(1)) + 1 <= first
     x, before = (rng.permutation(np.repeat([20., 0], [k, n - k])) for k, n in ((60, 4000), (3, 1000)))
     found = pl.cost_alarm(x, costs=[[0, 20], [20, 0]], reference=before, looks=16)
     sizes, spent = pl._planned(16, 1000, 4000)
-    assert found.at == sizes[np.argmax(pl._evidence(np.array([3]), (x > 0).cumsum()[None, sizes - 1], 1000, sizes, .05 * spent) >= 1)]
-    assert found.bar == 20 and found.limit[0] == pytest.approx(.06) and found.capital[found.at - 2] < 20 and found.capital[0] == 1
-    half = pl.cost_alarm(x[:found.at], costs=[[0, 20], [20, 0]], reference=before, looks=sizes)  # the same plan, while it runs
+    assert found.at == sizes[np.argmax(pl._evidence(np.array([3]), (x > 0).cumsum()[None, sizes - 1], 1000,
+                                                    sizes, .05 * spent) >= 1)]
+    assert found.bar == 20 and found.limit[0] == pytest.approx(.06) and found.capital[found.at
+            - 2] < 20 and found.capital[0] == 1
+    # the same plan, while it runs
+    half = pl.cost_alarm(x[:found.at], costs=[[0, 20], [20, 0]], reference=before, looks=sizes)
     assert half.at == found.at
     late = np.concatenate([rng.random(5000) < .1, rng.random(700) < .3]) * 1.
     assert 5000 < pl.cost_alarm(late, bounds=(0, 1), reference=(rng.random(1000) < .1) * 1.).at
@@ -398,7 +432,8 @@ def test_the_reference_that_is_asked_for_delivers_its_power():
     sizes, spent = pl._planned(8, m, 2000)
     rng = np.random.default_rng(9)
     x = rng.binomial(250, .03, (2000, 8)).cumsum(1)
-    assert (pl._evidence(rng.binomial(m, .01, 2000), x, m, sizes, .05 * spent) >= 1).any(1).mean() == pytest.approx(.8, abs=.06)
+    assert (pl._evidence(rng.binomial(m, .01, 2000), x, m, sizes, .05 * spent)
+            >= 1).any(1).mean() == pytest.approx(.8, abs=.06)
     assert pl.required_reference(.01, 4, 2000, looks=8, n_sets=400) < m
 
 
@@ -416,9 +451,11 @@ def test_the_months_are_those_of_the_curves():
     "The year of 51 is told again, not another one."
     def source(stem, text):
         cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
-        return next(code for cell in cells if cell["cell_type"] == "code" and text in (code := "".join(cell["source"])))
+        return next(code for cell in cells if cell["cell_type"] == "code"
+                    and text in (code := "".join(cell["source"])))
 
-    here, there = {"np": np, "cost_change": pl.cost_change, "test_close": lambda *a, **k: None}, {"np": np, "BinaryCounts": dict}
+    here, there = {"np": np, "cost_change": pl.cost_change, "test_close": lambda *a, **k: None}, {"np": np,
+            "BinaryCounts": dict}
     exec(source("22_how_many", "def tables_of_a_year"), here)
     exec(source("51_curves", "year = BinaryCounts("), there)
     year = there["year"]
@@ -430,21 +467,25 @@ OWN = ExampleCosts(fp=1, fn=np.r_[np.linspace(2, 30, 199), 40], classes=["genuin
 
 
 @pytest.mark.parametrize("costs, second, ends", [
-    ([[0, 1], [20, 0]], None, (-20, 20)), ([[0, 1], [20, 0]], 0, (-20, 1)), ({"fp": 1, "fn": 20}, 1, (-1, 20)),
+    ([[0, 1], [20, 0]], None, (-20, 20)), ([[0, 1], [20, 0]], 0, (-20, 1)),
+    ({"fp": 1, "fn": 20}, 1, (-1, 20)),
     (OWN, None, (-40, 40)), (OWN, "genuine", (-40, 1)),
 ])
 def test_sequences_and_alarms_ask_the_costs_what_can_occur(costs, second, ends):
     "Each of them took only `bounds=`, which a user had to work out; against a constant it is not symmetric."
     rng = np.random.default_rng(3)
     a, b = rng.choice([0, 1], 200), np.zeros(200)
-    assert pl.difference_sequence(a, b, costs=costs, second=second) == pl.difference_sequence(a, b, bounds=ends)
+    assert pl.difference_sequence(a, b, costs=costs, second=second) == pl.difference_sequence(a, b,
+            bounds=ends)
     high = max(ends[1], -ends[0])
     assert pl.confidence_sequence(a, costs=costs) == pl.confidence_sequence(a, bounds=(0, high))
     assert pl.cost_alarm(a, costs=costs, limit=.2) == pl.cost_alarm(a, bounds=(0, high), limit=.2)
 
 
 def test_bounds_or_costs():
-    for options, said in (({}, "bounds: None"), ({"bounds": (0, 1), "costs": OWN}, "bounds, costs: give one of them"), ({"costs": [[0, .5], [.5, 0]]}, "outside bounds 0 to 0.5")):
+    for options, said in (({}, "bounds: None"), ({"bounds": (0, 1), "costs": OWN},
+                                                 "bounds, costs: give one of them"),
+                                                 ({"costs": [[0, .5], [.5, 0]]}, "outside bounds 0 to 0.5")):
         for function, more in ((pl.confidence_sequence, {}), (pl.cost_alarm, {"limit": .5})):
             with pytest.raises(ValueError, match=said):
                 function([0., 1, 0], **options, **more)

@@ -1,4 +1,5 @@
-"""The built site: complete, self-contained, no dead link, nothing of Quarto's notation left over; and a broken one is refused."""
+"""The built site: complete, self-contained, no dead link, nothing of Quarto's notation left over; and a
+broken one is refused."""
 import csv
 import hashlib
 import importlib.util
@@ -67,7 +68,9 @@ def test_a_page_leads_to_files_that_exist_and_loads_nothing_from_elsewhere(pages
             if m:
                 file = ROOT / m.group(1)
                 assert file.is_file(), link
-                assert not m.group(2) or re.match(r"\s*(@|def |class |async )", file.read_text(encoding="utf-8").splitlines()[int(m.group(2)) - 1]), link
+                assert not m.group(2) or re.match(r"\s*(@|def |class |async )",
+                                                  file.read_text(encoding="utf-8").splitlines()[
+                                                      int(m.group(2)) - 1]), link
         assert len(set(page.ids)) == len(page.ids)
         for url in map(urlparse, page.loaded):
             assert not url.netloc and url.scheme in ("", "data"), url
@@ -75,10 +78,12 @@ def test_a_page_leads_to_files_that_exist_and_loads_nothing_from_elsewhere(pages
 
 
 def test_a_long_page_is_divided_and_its_addresses_lead_on(docs):
-    "The summary stays with the story; what follows it is on further pages, and the address that it had leads to it."
+    """The summary stays with the story; what follows it is on further pages, and the address that it had
+    leads to it."""
     story, reference = parsed(docs / "bootstrap.html"), parsed(max(parts(docs, "bootstrap.html")))
     assert "summary" in story.ids and {"bootstrap-reference", "interval"} <= {*reference.ids}
-    assert {"reference", "interval"} <= {*story.ids} and any(re.fullmatch(r"bootstrap_\d\.html#bootstrap-interval", link) for link in story.links)
+    assert {"reference", "interval"} <= {*story.ids} and any(
+        re.fullmatch(r"bootstrap_\d\.html#bootstrap-interval", link) for link in story.links)
     assert parts(docs, "app.html") == [docs / "app.html"], "a short page stays whole"
 
 
@@ -86,7 +91,8 @@ def test_style_sheets_load_nothing_from_elsewhere(docs):
     sheets = list(docs.rglob("*.css"))
     assert sheets
     for sheet in sheets:
-        assert not re.search(r"(url\(|@import)\s*['\"]?\s*(https?:)?//", sheet.read_text(encoding="utf-8")), sheet
+        assert not re.search(r"(url\(|@import)\s*['\"]?\s*(https?:)?//",
+                             sheet.read_text(encoding="utf-8")), sheet
 
 
 def test_mathematics_is_marked_for_mathjax(docs):
@@ -94,7 +100,8 @@ def test_mathematics_is_marked_for_mathjax(docs):
     for stem in set(listed()) - GENERATED:
         nb = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))
         prose = "\n".join("".join(c["source"]) for c in nb["cells"] if c["cell_type"] == "markdown")
-        equations = len(re.findall(r"^\s*\$\$(?=[\s\S])", re.sub(r"```.*?```", "", prose, flags=re.S), re.M)) and prose.count("$$") // 2
+        equations = len(re.findall(r"^\s*\$\$(?=[\s\S])", re.sub(r"```.*?```", "", prose, flags=re.S),
+                                   re.M)) and prose.count("$$") // 2
         pages = [*map(parsed, parts(docs, page_of(stem)))]
         if equations:
             seen += 1
@@ -106,17 +113,21 @@ def test_mathematics_is_marked_for_mathjax(docs):
 def test_widgets_are_on_the_pages_as_html(docs):
     for stem in set(listed()) - GENERATED:
         cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
-        stored = ["".join(o["data"].get("text/html", "")) for c in cells for o in c.get("outputs", []) if "data" in o]
+        stored = ["".join(o["data"].get("text/html", "")) for c in cells for o in c.get("outputs", [])
+                  if "data" in o]
         html = "".join(part.read_text(encoding="utf-8") for part in parts(docs, page_of(stem)))
-        assert html.count('<div class="ce-widget">') == sum('<div class="ce-widget">' in text for text in stored), stem
+        assert html.count('<div class="ce-widget">') == sum('<div class="ce-widget">' in text
+                for text in stored), stem
         assert "application/vnd.jupyter.widget" not in html, stem
 
 
 def test_the_scoreboard_is_the_committed_one(docs):
-    text = " ".join(parsed(docs / "scoreboard.html").text.split()).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    text = " ".join(parsed(docs / "scoreboard.html").text.split()).replace("\N{RIGHT SINGLE QUOTATION MARK}",
+            "'")
     with (ROOT / "cost_eval/published/scoreboard.csv").open(encoding="utf-8") as file:
         items = list(csv.DictReader(file))
-    assert f"{len(items)} items" in text and all(item["title"].split("$")[0].strip() in text for item in items)
+    assert f"{len(items)} items" in text and all(item["title"].split("$")[0].strip() in text
+                                                 for item in items)
     home = " ".join(parsed(docs / "index.html").text.split())
     board = re.search(rf"{len(items)} items, \d+ rows: [^;.]*", text)
     assert board and board[0] in home, "home and scoreboard tell the same"
@@ -125,21 +136,26 @@ def test_the_scoreboard_is_the_committed_one(docs):
 def test_the_search_leads_to_places_that_exist(docs):
     text = (docs / "searchindex.js").read_text(encoding="utf-8")
     found = json.loads(text[text.index("(") + 1:text.rindex(")")])
-    places = [(found["docnames"][number], anchor) for entries in found["indexentries"].values() for number, anchor, *_ in entries]
+    places = [(found["docnames"][number], anchor) for entries in found["indexentries"].values()
+              for number, anchor, *_ in entries]
     assert len(places) > 100
-    assert [(page, anchor) for page, anchor in places if anchor not in parsed(docs / f"{page}.html").ids] == []
+    assert [(page, anchor) for page, anchor in places
+            if anchor not in parsed(docs / f"{page}.html").ids] == []
 
 
 def test_home_says_what_it_is_for(docs):
-    "A sentence, the picture, the slider; one line to install; three doors; code comes later. The README shows the same picture, as a file."
+    """A sentence, the picture, the slider; one line to install; three doors; code comes later. The README
+    shows the same picture, as a file."""
     home = lxml.html.parse(docs / "index.html").getroot()
     article = home.find_class("bd-article")[0]
     seen = list(article.iter("img", "input", "pre", "a"))
     picture, install = (next(k for k, e in enumerate(seen) if e.tag == tag) for tag in ("img", "pre"))
-    assert seen[picture - 1].get("type") == "range" and picture < install and "cheaper" in seen[picture].get("alt")
+    assert seen[picture - 1].get("type") == "range" and picture < install and "cheaper" in seen[picture].get(
+        "alt")
     assert " ".join(seen[install].text_content().split()).startswith('pip install "cost_eval[book,app]')
     doors = {e.text_content(): e.get("href").partition("#")[0] for e in seen[install:] if e.tag == "a"}
-    assert [doors[name] for name in ("Learn", "Judge my model", "Check the papers")] == ["expected_cost.html", "judge.html", "reproduce.html"]
+    assert [doors[name] for name in ("Learn", "Judge my model", "Check the papers")] == ["expected_cost.html",
+            "judge.html", "reproduce.html"]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme.index("](nbs/home.svg)") < readme.index("pip install") < readme.index("```python")
     lxml.etree.parse(ROOT / "nbs/home.svg")
@@ -148,21 +164,27 @@ def test_home_says_what_it_is_for(docs):
 def test_the_reference_leads_to_every_entry(docs):
     links = {unquote(link) for link in parsed(docs / "reference.html").links}
     for name in ("expected_cost", "threshold_counts", "interval", "outperformance", "evaluate"):
-        assert any(re.fullmatch(rf"[\w.]+#[\w-]*{name.replace('_', '[_-]')}(-\d)?", link) for link in links), name
+        assert any(re.fullmatch(rf"[\w.]+#[\w-]*{name.replace('_', '[_-]')}(-\d)?", link)
+                   for link in links), name
 
 
 def test_folds_of_code_show_no_name_of_the_code(docs):
     "A mark that opens it, or words of the author's; what was checked is counted."
     for file in docs.glob("*.html"):
-        found = [e.text_content().strip() for e in lxml.html.parse(file).getroot().iterfind(".//details/summary") if "hide" in e.getparent().classes]
-        assert not [words for words in found if not words or re.search(r"^Code:|Show code|[a-z]\w*_\w", words)], file.name
+        found = [e.text_content().strip() for e in lxml.html.parse(file).getroot().iterfind(
+            ".//details/summary") if "hide" in e.getparent().classes]
+        assert not [words for words in found if not words or re.search(r"^Code:|Show code|[a-z]\w*_\w",
+                words)], file.name
 
 
-@pytest.mark.parametrize("paper", ["expected_cost", "bootstrap", "cost_score", "weighted_accuracy", "outperformance"])
+@pytest.mark.parametrize("paper", ["expected_cost", "bootstrap", "cost_score", "weighted_accuracy",
+                                   "outperformance"])
 def test_an_entry_shows_the_code_of_its_own_module(docs, paper):
     "Five modules have a figure_1."
-    lines, start = inspect.getsourcelines(importlib.import_module(f"cost_eval.reproductions.{paper}").figure_1)
-    (file,) = [file for file in parts(docs, f"{paper}_reproduced.html") if any(link.endswith(f"reproductions/{paper}.py#L{start}") for link in parsed(file).links)]
+    lines, start = inspect.getsourcelines(
+        importlib.import_module(f"cost_eval.reproductions.{paper}").figure_1)
+    (file,) = [file for file in parts(docs, f"{paper}_reproduced.html")
+               if any(link.endswith(f"reproductions/{paper}.py#L{start}") for link in parsed(file).links)]
     assert "".join("".join(lines).split()) in "".join(lxml.html.parse(file).getroot().text_content().split())
 
 
@@ -178,8 +200,10 @@ def test_figures_fit_a_phone(path):
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         label = re.search(r"#\| label: (\S+)", "".join(cell["source"]))
         for output in cell.get("outputs", []):
-            data = {kind: "".join(text) for kind, text in output.get("data", {}).items() if kind in ("image/svg+xml", "text/html")}
-            drawings = [unquote(source).replace("'", '"') for source in re.findall(r'src="data:image/svg\+xml,([^"]*)"', data.get("text/html", ""))]
+            data = {kind: "".join(text) for kind, text in output.get("data", {}).items()
+                    if kind in ("image/svg+xml", "text/html")}
+            drawings = [unquote(source).replace("'", '"') for source
+                        in re.findall(r'src="data:image/svg\+xml,([^"]*)"', data.get("text/html", ""))]
             for size in filter(None, map(figures.measure, [data.get("image/svg+xml", ""), *drawings])):
                 width = max([4 / 3 * panel[2] for panel in size.panels] or [size.width])
                 if width * figures.SMALLEST / size.words > PHONE:
@@ -190,7 +214,8 @@ def test_figures_fit_a_phone(path):
 def test_no_output_stands_outside_of_a_closed_solution(docs):
     pages = [lxml.html.parse(path) for path in docs.glob("*.html")]
     cells = [cell for page in pages for cell in page.iterfind(".//details/*") if "cell" in cell.classes]
-    after = [e for page in pages for e in page.iterfind(".//details") if "admonition" in e.classes and (e.getnext() is not None and "cell" in e.getnext().classes)]
+    after = [e for page in pages for e in page.iterfind(".//details") if "admonition" in e.classes
+             and (e.getnext() is not None and "cell" in e.getnext().classes)]
     assert len(cells) > 100
     assert after == []
 
@@ -200,9 +225,12 @@ def texts(path):
     if path.suffix == ".qmd":
         return path.read_text(encoding="utf-8").split("---\n", 2)[2], set()
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    labels = {label for cell in cells if cell["cell_type"] == "code" for label in re.findall(r"(?m)^#\| label: (\S+)", "".join(cell["source"]))}
-    shown = [output["data"]["text/markdown"] for cell in cells for output in cell.get("outputs", []) if "text/markdown" in output.get("data", {})]
-    return "\n\n".join("".join(text) for text in [*(cell["source"] for cell in cells if cell["cell_type"] == "markdown"), *shown]), labels
+    labels = {label for cell in cells if cell["cell_type"] == "code"
+              for label in re.findall(r"(?m)^#\| label: (\S+)", "".join(cell["source"]))}
+    shown = [output["data"]["text/markdown"] for cell in cells for output in cell.get("outputs", [])
+             if "text/markdown" in output.get("data", {})]
+    return "\n\n".join("".join(text) for text in [*(cell["source"] for cell in cells
+                                                    if cell["cell_type"] == "markdown"), *shown]), labels
 
 
 def elements(tree):
@@ -214,14 +242,16 @@ def elements(tree):
 
 
 def test_what_goes_to_quarto_is_as_it_takes_it(docs):
-    "Of a source that is one string it drops the line ends (callouts and tables are gone), at an option said twice it stops, a block left open swallows the rest."
+    """Of a source that is one string it drops the line ends (callouts and tables are gone), at an option said
+    twice it stops, a block left open swallows the rest."""
     files, callouts = sorted((ROOT / "_proc").glob("*.ipynb")), 0
     assert {file.stem for file in files} == {p.stem for p in (ROOT / "nbs").glob("*.ipynb")}
     for file in files:
         blocks = []
         for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
             where = f"{file.name}, cell {cell.get('id')}"
-            texts = [cell["source"], *(text for out in cell.get("outputs", []) for kind, text in out.get("data", {}).items() if kind.startswith("text/"))]
+            texts = [cell["source"], *(text for out in cell.get("outputs", []) for kind, text
+                                       in out.get("data", {}).items() if kind.startswith("text/"))]
             for lines in texts:
                 assert isinstance(lines, list) and all("\n" not in line[:-1] for line in lines), where
             if cell["cell_type"] == "code":
@@ -234,24 +264,30 @@ def test_what_goes_to_quarto_is_as_it_takes_it(docs):
                         blocks.append(line) if found[1] else blocks.pop()
         assert not blocks, (file.name, blocks)
     assert callouts > 150
-    assert yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["format"]["html"]["html-table-processing"] == "none", "else it breaks widgets"
+    assert yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))["format"]["html"][
+        "html-table-processing"] == "none", "else it breaks widgets"
 
 
 def test_pandoc_finds_every_target(docs):
-    "Quarto reads the pages with Pandoc. By its parse, too, links between pages have their targets, and no notation is left as text."
+    """Quarto reads the pages with Pandoc. By its parse, too, links between pages have their targets, and no
+    notation is left as text."""
     pypandoc = pytest.importorskip("pypandoc", reason='needs pip install "cost_eval[dev]"')
     targets, links, left = {}, [], []
     for path in sorted(path for path in (ROOT / "_proc").iterdir() if path.suffix in (".ipynb", ".qmd")):
         text, labels = texts(path)
         found = list(elements(json.loads(pypandoc.convert_text(text, "json", format="markdown"))))
-        targets[path.name] = labels | {content[1][0] for kind, content in found if kind == "Header"} | {content[0][0] for kind, content in found if kind == "Div"}
+        targets[path.name] = labels | {content[1][0] for kind, content in found if kind == "Header"} | {
+            content[0][0] for kind, content in found if kind == "Div"}
         links += [(path.name, content[2][0]) for kind, content in found if kind == "Link"]
-        left += [(path.name, content) for kind, content in found if kind == "Str" and re.search(r"[$`]|:::|\{[.#]|\]\(|@(fig|eq|sec)-", content)]
+        left += [(path.name, content) for kind, content in found if kind == "Str"
+                 and re.search(r"[$`]|:::|\{[.#]|\]\(|@(fig|eq|sec)-", content)]
     assert left == []
     places = [(page, link.partition("#")[0] or page, link.partition("#")[2]) for page, link in links]
-    assert [place for place in places if place[1] in targets and place[2] and place[2] not in targets[place[1]]] == []
+    assert [place for place in places if place[1] in targets and place[2]
+            and place[2] not in targets[place[1]]] == []
     assert sum(to in targets for _, to, _ in places) > 1500
-    assert not [link for _, link in links if "github.io/cost_eval/" in link and ".html" in link]  # they would leave the reader's own copy
+    # they would leave the reader's own copy
+    assert not [link for _, link in links if "github.io/cost_eval/" in link and ".html" in link]
 
 
 # A small project of its own -------------------------------------------------------------------------
@@ -327,8 +363,10 @@ def toy(tmp_path):
     return chapter
 
 
-FINE = ("## A section {#sec-a}\n\nSee (1.1) and [this](#sec-a) and [that](index.ipynb).\n\n$$\na = b \\tag{1.1}\n$$\n\n"
-        "::: {.callout-tip collapse=\"true\" title=\"Solution with $x$\"}\nInside $y$.\n\n::: {.callout-note}\nnested\n:::\n:::\n\n"
+FINE = ("## A section {#sec-a}\n\nSee (1.1) and [this](#sec-a) and [that](index.ipynb).\n\n$$\na = b "
+        "\\tag{1.1}\n$$\n\n"
+        "::: {.callout-tip collapse=\"true\" title=\"Solution with $x$\"}\nInside $y$.\n\n::: "
+        "{.callout-note}\nnested\n:::\n:::\n\n"
         "| a | b |\n|---|---|\n| 1 | $c$ is 2 |",
         ("code", '#| echo: false\n1 + 1'), ("code", '#| code-fold: true\n#| code-summary: "Look"\n2 + 2'))
 
@@ -342,10 +380,13 @@ def test_toy_site_is_built_and_leaves_the_tree_clean(toy):
     assert tree(root) == before
     html = (root / "_docs/first.html").read_text(encoding="utf-8")
     assert "a = b \\tag{1.1}" in html and re.search(r'href="#first-sec-a"', html)
-    assert re.search(r'<details class="admonition tip">\s*<summary class="admonition-title">\s*<p>Solution with <span class="math', html)
-    assert re.search(r'<div class="admonition note" role="note">\s*<div class="admonition-title">\s*<p>Note</p>', html)
+    assert re.search(r'<details class="admonition tip">\s*<summary class="admonition-title">\s*<p>Solution '
+                     r'with <span class="math', html)
+    assert re.search(r'<div class="admonition note" role="note">\s*<div '
+                     r'class="admonition-title">\s*<p>Note</p>', html)
     assert r"\(c\)</span> is 2" in html
-    assert html.count("</details>") == html.count("<details") and "1 + 1" not in re.sub("<.*?>", "", html) and "Look" in html
+    assert html.count("</details>") == html.count("<details") and "1 + 1" not in re.sub("<.*?>", "",
+            html) and "Look" in html
 
 
 def tree(root):
@@ -392,12 +433,14 @@ IMPERFECT = {
 
 def test_imperfect_pages_fail_a_strict_build(toy):
     done = build_site(toy(*IMPERFECT.values()), "--strict", "--unseen")
-    assert done.returncode and all(said in done.stderr.lower().replace("`", "") for said in IMPERFECT), done.stderr
+    assert done.returncode and all(said in done.stderr.lower().replace("`", "")
+                                   for said in IMPERFECT), done.stderr
 
 
 @pytest.mark.parametrize("file, text, said", [
     ("nbs/10_first.ipynb", '{"cells": [', "10_first.ipynb is not a notebook"),
-    ("nbs/10_first.ipynb", notebook(("code", "#| label: fig-x\n#| fig-cap: [unclosed\n1")), "10_first.ipynb, cell cell0: cell options are not YAML"),
+    ("nbs/10_first.ipynb", notebook(("code", "#| label: fig-x\n#| fig-cap: [unclosed\n1")),
+     "10_first.ipynb, cell cell0: cell options are not YAML"),
     ("toy/first.py", "1 / 0", "toy.first cannot be imported (ZeroDivisionError: division by zero)"),
     ("toy/first.py", "g = 1", "f is not in toy.first: run nbdev_export"),
 ], ids=["no notebook", "no options", "broken module", "another module"])
@@ -423,5 +466,6 @@ REFUSED = {
 def test_what_no_page_may_hold_is_named_with_its_cell(toy):
     done = build_site(toy("Fine: `<script>`, ![a line](logo.svg).", *REFUSED.values()), "--strict")
     assert done.returncode != 0
-    missing = [said for k, said in enumerate(REFUSED, 2) if f"10_first.ipynb, cell cell{k}: {said}" not in done.stderr]
+    missing = [said for k, said in enumerate(REFUSED, 2) if f"10_first.ipynb, cell cell{k}: {said}"
+               not in done.stderr]
     assert not missing and done.stderr.count("10_first.ipynb, cell") == len(REFUSED), done.stderr

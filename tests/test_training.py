@@ -1,4 +1,5 @@
-"Training again: corrected intervals by hand and by simulation, repeated folds against loops written here, nothing of the test fold in the policy, and what is refused."
+"""Training again: corrected intervals by hand and by simulation, repeated folds against loops written here,
+nothing of the test fold in the policy, and what is refused."""
 from itertools import combinations
 
 import numpy as np
@@ -49,21 +50,24 @@ def test_without_correction_it_is_the_t_interval():
     for i, row in enumerate(x):
         theirs = ttest_1samp(row, 0)
         ends = theirs.confidence_interval(.9)
-        assert [found.low[i], found.high[i], found.p_value[i]] == pytest.approx([ends.low, ends.high, theirs.pvalue])
+        assert [found.low[i], found.high[i], found.p_value[i]] == pytest.approx([ends.low, ends.high,
+                theirs.pvalue])
 
 
 def test_the_correction_by_hand():
     found = corrected_interval([3, 5, 4, 8], 1 / 3)
     error = np.sqrt((1 / 4 + 1 / 3) * 14 / 3)
     assert found.mean == 5 and found.standard_error == pytest.approx(error)
-    assert [found.low, found.high] == pytest.approx([5 - student.ppf(.975, 3) * error, 5 + student.ppf(.975, 3) * error])
+    assert [found.low, found.high] == pytest.approx([5 - student.ppf(.975, 3) * error,
+                                                     5 + student.ppf(.975, 3) * error])
     assert found.p_value == pytest.approx(2 * student.sf(5 / error, 3))
     assert (found.p_value < .05) == (not found.low < 0 < found.high)
 
 
 def test_equal_scores_have_no_interval():
     found = corrected_interval([[.1, .1, .1], [0, 0, 0], [1, 2, 3]], .5)
-    assert np.isnan(found.low[:2]).all() and np.isnan(found.p_value[:2]).all() and (found.standard_error[:2] == 0).all()
+    assert np.isnan(found.low[:2]).all() and np.isnan(found.p_value[:2]).all() and (found.standard_error[:2]
+            == 0).all()
     assert np.isfinite(found.low[2])
 
 
@@ -79,7 +83,8 @@ def test_coverage_by_simulation(J, share, rho):
 def test_the_right_correlation_gives_the_promise():
     rho = np.array([.1, .2, .5])
     assert resampled_coverage(30, rho / (1 - rho), rho) == pytest.approx(.95)
-    assert resampled_coverage(7, 0, 0, confidence=.8) == pytest.approx(.8) == resampled_coverage(2, 0, 0, confidence=.8)
+    assert resampled_coverage(7, 0, 0, confidence=.8) == pytest.approx(.8) == resampled_coverage(2, 0, 0,
+            confidence=.8)
 
 
 # ---- repeated folds
@@ -99,7 +104,8 @@ def test_costs_against_a_loop(rule):
     found = training_variation({"nb": GaussianNB()}, X, Y, COSTS, cv=4, repeats=3, rule=rule, rng=0)
 
     def decide(fitted, rows):
-        return (fitted.predict_proba(rows) @ COSTS.array).argmin(1) if rule == "bayes" else fitted.predict(rows)
+        return (fitted.predict_proba(rows) @ COSTS.array).argmin(1) if rule == "bayes" else fitted.predict(
+            rows)
 
     assert found.fold_costs[0] == pytest.approx(by_loop(GaussianNB(), X, Y, found.folds, COSTS.array, decide))
     assert found.folds.shape == (3, len(Y)) and (found.folds[0] != found.folds[1]).any()
@@ -108,7 +114,8 @@ def test_costs_against_a_loop(rule):
 
 
 def test_table_differences_and_noises_by_hand():
-    found = training_variation(TWO | {"near": KNeighborsClassifier(5)}, X, Y, COSTS, rule="bayes", repeats=4, confidence=.9, rng=0)
+    found = training_variation(TWO | {"near": KNeighborsClassifier(5)}, X, Y, COSTS, rule="bayes", repeats=4,
+                               confidence=.9, rng=0)
     costs, table, pairs = found.fold_costs, found.table, found.differences
     losses = COSTS.array[Y, found.decisions]
     assert found.to_frame().equals(table)
@@ -116,17 +123,21 @@ def test_table_differences_and_noises_by_hand():
         flat = costs[i].ravel()
         error = np.sqrt((1 / 20 + found.test_share) * flat.var(ddof=1))
         row = table.iloc[i]
-        assert [row.cost, row.standard_error, row.high - row.cost] == pytest.approx([flat.mean(), error, student.ppf(.95, 19) * error])
+        assert [row.cost, row.standard_error, row.high - row.cost] == pytest.approx([flat.mean(), error,
+                student.ppf(.95, 19) * error])
         assert row.test_noise == pytest.approx(losses[i].std(-1, ddof=1).mean() / np.sqrt(len(Y)))
         assert row.training_noise == pytest.approx(costs[i].mean(1).std(ddof=1))
         alone = [interval(confusion_counts(Y, found.decisions[i, r]), COSTS, confidence=.9) for r in range(4)]
-        wider = min(row.low, np.mean([one.low for one in alone])), max(row.high, np.mean([one.high for one in alone]))
+        wider = min(row.low, np.mean([one.low for one in alone])), max(row.high,
+                np.mean([one.high for one in alone]))
         assert (row.unseen_low, row.unseen_high) == pytest.approx(wider)
     for row, (i, j) in zip(pairs.itertuples(), combinations(range(3), 2)):
         flat, apart = (costs[i] - costs[j]).ravel(), losses[i] - losses[j]
         error = np.sqrt((1 / 20 + found.test_share) * flat.var(ddof=1))
-        assert (row.first, row.second) == (found.names[i], found.names[j]) and row.difference == pytest.approx(flat.mean())
-        assert row.high - row.difference == pytest.approx(student.ppf(1 - .1 / 6, 19) * error), "three pairs hold together"
+        assert (row.first, row.second) == (found.names[i],
+                                           found.names[j]) and row.difference == pytest.approx(flat.mean())
+        assert row.high - row.difference == pytest.approx(student.ppf(1 - .1 / 6, 19)
+                * error), "three pairs hold together"
         assert row.p_value == pytest.approx(min(1, 3 * 2 * student.sf(abs(flat.mean()) / error, 19)))
         assert (row.p_value < .1) == (not row.low < 0 < row.high)
         assert row.test_noise == pytest.approx(apart.std(-1, ddof=1).mean() / np.sqrt(len(Y)))
@@ -134,19 +145,25 @@ def test_table_differences_and_noises_by_hand():
     assert found.runs["cost"].to_numpy() == pytest.approx(costs.mean(2).ravel())
 
 
-@pytest.mark.parametrize("options", [{}, {"priors": .5}, {"groups": np.arange(120) // 2}, {"sample_weight": np.ones(120)}])
+@pytest.mark.parametrize("options", [{}, {"priors": .5}, {"groups": np.arange(120) // 2},
+                                     {"sample_weight": np.ones(120)}])
 def test_costly_errors_that_no_fold_saw_are_admitted(options):
-    "A model that is always right in the data has no t interval, and may still miss somebody: the bound of Clopper and Pearson, if rows are one sample."
+    """A model that is always right in the data has no t interval, and may still miss somebody: the bound of
+    Clopper and Pearson, if rows are one sample."""
     y = np.arange(120) % 2
-    found = training_variation(TWO, 18.0 * y[:, None], y, COSTS, cv=4 if "groups" not in options else 3, repeats=2, rule="as given", rng=0, **options).table
-    assert np.isnan(found["high"]).all() and (found["unseen_low"] == 0).all() and (found["unseen_high"] >= 6 * (1 - .025 ** (1 / 120)) - 1e-9).all()
+    found = training_variation(TWO, 18.0 * y[:, None], y, COSTS, cv=4 if "groups" not in options
+                               else 3, repeats=2, rule="as given", rng=0, **options).table
+    assert np.isnan(found["high"]).all() and (found["unseen_low"] == 0).all() and (found["unseen_high"] >= 6
+            * (1 - .025 ** (1 / 120)) - 1e-9).all()
     assert options or found["unseen_high"].to_numpy() == pytest.approx(6 * (1 - .025 ** (1 / 120)))
 
 
 @pytest.mark.parametrize("rule", ["calibrated", "tuned", "bayes"])
 def test_a_test_fold_plays_no_part_in_its_own_decisions(rule):
     "Its labels may be anything."
-    fold, models = np.arange(len(Y)) % 4, {"nb": GaussianNB(), "ridge": RidgeClassifier()} if rule != "bayes" else {"nb": GaussianNB()}
+    fold, models = np.arange(len(Y)) % 4, {"nb": GaussianNB(),
+                                           "ridge": RidgeClassifier()} if rule != "bayes" else {
+                                               "nb": GaussianNB()}
     one = training_variation(models, X, Y, COSTS, cv=fold, repeats=1, rule=rule, rng=0)
     for k in (0, 2):
         other = np.where(fold == k, np.random.default_rng(k).permutation(Y), Y)
@@ -166,7 +183,8 @@ def test_a_calibrated_rule_does_not_depend_on_the_scale_and_a_tuned_one_not_on_t
     assert (tuned.decisions[0] == tuned.decisions[1]).all()
     raw = training_variation(both, X, Y, COSTS, repeats=2, rule="bayes", rng=0)
     assert (raw.decisions[0] != raw.decisions[1]).any()
-    mixed = training_variation(both, X, Y, COSTS, repeats=2, rule={"cubed": "tuned", "as it is": "bayes"}, rng=0)
+    mixed = training_variation(both, X, Y, COSTS, repeats=2, rule={"cubed": "tuned", "as it is": "bayes"},
+                               rng=0)
     assert (mixed.decisions[1] == tuned.decisions[1]).all() and (mixed.decisions[0] == raw.decisions[0]).all()
     assert mixed.rules == ("bayes", "tuned")
 
@@ -177,7 +195,8 @@ def test_workers_names_and_order_change_nothing():
     one = training_variation(forest, X, Y, COSTS, repeats=2, cv=3, rng=3)
     with joblib.parallel_config("threading"):
         two = training_variation(forest, X, Y, COSTS, repeats=2, cv=3, rng=3, n_jobs=2)
-    turned = training_variation({"x": GaussianNB(), "y": RandomForestClassifier(5)}, X, Y, COSTS, repeats=2, cv=3, rng=3, progress=True)
+    turned = training_variation({"x": GaussianNB(), "y": RandomForestClassifier(5)}, X, Y, COSTS, repeats=2,
+                                cv=3, rng=3, progress=True)
     assert one == two
     assert (one.decisions == turned.decisions[::-1]).all()
     assert (one.decisions != training_variation(forest, X, Y, COSTS, repeats=2, cv=3, rng=4).decisions).any()
@@ -199,7 +218,8 @@ def test_groups_stay_whole_and_count_as_units():
     found = training_variation(TWO, X, Y, COSTS, cv=3, repeats=2, rule="calibrated", groups=group, rng=0)
     for fold in found.folds:
         assert all(len(set(fold[group == g])) == 1 for g in set(group))
-    whole = training_variation(TWO, X, Y, COSTS, cv=GroupKFold(3), repeats=1, rule="bayes", groups=group, rng=0)
+    whole = training_variation(TWO, X, Y, COSTS, cv=GroupKFold(3), repeats=1, rule="bayes", groups=group,
+                               rng=0)
     paid = COSTS.array[Y, whole.decisions[0, 0]]
     sums = paid.reshape(-1, 4).sum(1) - 4 * paid.mean()
     assert whole.test_noise[0] == pytest.approx(np.sqrt((sums**2).sum() / len(Y) ** 2 * 30 / 29), rel=.02)
@@ -207,40 +227,52 @@ def test_groups_stay_whole_and_count_as_units():
 
 def test_priors_weights_and_own_costs():
     w = np.random.default_rng(0).integers(1, 4, len(Y)).astype(float)
-    found = training_variation(TWO, X, Y, COSTS, cv=3, repeats=2, rule="bayes", priors=.1, sample_weight=w, rng=0)
+    found = training_variation(TWO, X, Y, COSTS, cv=3, repeats=2, rule="bayes", priors=.1, sample_weight=w,
+                               rng=0)
     for i, r, k in np.ndindex(2, 2, 3):
         here = found.folds[r] == k
-        paid = [COSTS.array[c, found.decisions[i, r, here & (Y == c)]] @ w[here & (Y == c)] / w[here & (Y == c)].sum() for c in (0, 1)]
+        paid = [COSTS.array[c, found.decisions[i, r, here & (Y == c)]] @ w[here & (Y == c)] / w[here
+                & (Y == c)].sum() for c in (0, 1)]
         assert found.fold_costs[i, r, k] == pytest.approx(.9 * paid[0] + .1 * paid[1])
     plain = training_variation(TWO, X, Y, COSTS, cv=3, repeats=2, rule="bayes", rng=0)
     assert (found.decisions == 1).sum() < (plain.decisions == 1).sum(), "fewer alarms at a tenth"
     own = ExampleCosts(fp=np.ones(len(Y)), fn=np.linspace(1, 12, len(Y)))
     each = training_variation(TWO, X, Y, own, cv=3, repeats=2, rule="bayes", rng=0)
     here = each.folds[1] == 2
-    assert each.fold_costs[0, 1, 2] == pytest.approx(own.array[np.arange(len(Y)), Y, each.decisions[0, 1]][here].mean())
+    assert each.fold_costs[0, 1, 2] == pytest.approx(own.array[np.arange(len(Y)), Y,
+            each.decisions[0, 1]][here].mean())
 
 
 def test_labels_frames_texts_and_more_than_two_classes():
     words = np.array(["well", "ill"])[Y]  # the positive one is the first of the alphabet
     named = CostMatrix.binary(fp=1, fn=6, classes=("well", "ill"), decisions=("wait", "biopsy"))
-    plain, ridge = (training_variation(RidgeClassifier(), X, *given, cv=3, repeats=1, rng=0) for given in ((Y, COSTS), (words, named)))
+    plain, ridge = (training_variation(RidgeClassifier(), X, *given, cv=3, repeats=1, rng=0)
+                    for given in ((Y, COSTS), (words, named)))
     assert (plain.decisions == ridge.decisions).all() and ridge.labels == ("wait", "biopsy")
-    for X_, y_, options in ((pd.DataFrame(X), pd.Series(words), {}), (X, words, {"positive": "ill"}), (sparse.csr_matrix(X), words, {})):
+    for X_, y_, options in ((pd.DataFrame(X), pd.Series(words), {}), (X, words, {"positive": "ill"}),
+                            (sparse.csr_matrix(X), words, {})):
         costs = {"fp": 1, "fn": 6} if options else named
         model = RidgeClassifier()
-        assert training_variation(model, X_, y_, costs, cv=3, repeats=1, rng=0, **options).fold_costs == pytest.approx(plain.fold_costs, abs=.1)
-    with pytest.raises(ValueError, match="predicts 'ill' and the decisions|predicts 'well' and the decisions"):
+        assert training_variation(model, X_, y_, costs, cv=3, repeats=1, rng=0,
+                                  **options).fold_costs == pytest.approx(plain.fold_costs, abs=.1)
+    with pytest.raises(ValueError,
+                       match="predicts 'ill' and the decisions|predicts 'well' and the decisions"):
         training_variation(GaussianNB(), X, words, named, cv=3, repeats=1, rule="as given", rng=0)
     named = CostMatrix.binary(fp=1, fn=6, classes=("well", "ill"))
     as_given = training_variation(GaussianNB(), X, words, named, cv=3, repeats=1, rule="as given", rng=0)
-    assert (as_given.decisions == training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=1, rule="as given", rng=0).decisions).all()
+    assert (as_given.decisions == training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=1,
+                                                     rule="as given", rng=0).decisions).all()
     texts = ["cheap pills" if v else "dear friend" for v in Y]
-    letters = training_variation(make_pipeline(CountVectorizer(), MultinomialNB()), texts, Y, COSTS, cv=3, repeats=1, rule="bayes", rng=0)
-    assert letters.table["cost"][0] == 0 and "all folds cost the same" in letters.notes[0] and np.isnan(letters.table["low"][0])
+    letters = training_variation(make_pipeline(CountVectorizer(), MultinomialNB()), texts, Y, COSTS, cv=3,
+                                 repeats=1, rule="bayes", rng=0)
+    assert letters.table["cost"][0] == 0 and "all folds cost the same" in letters.notes[0] and np.isnan(
+        letters.table["low"][0])
     iris = load_iris(return_X_y=True)
     three = CostMatrix.zero_one(3).with_abstain(.2, label="ask")
-    flowers = training_variation({"nb": GaussianNB(), "again": GaussianNB()}, *iris, three, cv=3, repeats=1, rng=0)
-    assert set(np.unique(flowers.decisions)) == {0, 1, 2, 3} and any("alike" in note for note in flowers.notes)
+    flowers = training_variation({"nb": GaussianNB(), "again": GaussianNB()}, *iris, three, cv=3, repeats=1,
+                                 rng=0)
+    assert set(np.unique(flowers.decisions)) == {0, 1, 2, 3} and any("alike" in note
+            for note in flowers.notes)
     assert np.isnan(flowers.differences["p_value"][0]) and flowers.differences["difference"][0] == 0
 
 
@@ -250,8 +282,10 @@ def test_searches_and_decisions_of_others():
     assert np.isfinite(found.fold_costs).all()
     from cost_eval.estimators import CostSensitiveClassifier
     named = CostMatrix.binary(fp=1, fn=6, decisions=("wait", "biopsy"))
-    given = training_variation(CostSensitiveClassifier(GaussianNB(), named), X, Y, named, cv=3, repeats=1, rule="as given", rng=0)
-    assert given.table["cost"][0] < training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=1, rule="as given", rng=0).table["cost"][0]
+    given = training_variation(CostSensitiveClassifier(GaussianNB(), named), X, Y, named, cv=3, repeats=1,
+                               rule="as given", rng=0)
+    assert given.table["cost"][0] < training_variation(GaussianNB(), X, Y, COSTS, cv=3, repeats=1,
+                                                       rule="as given", rng=0).table["cost"][0]
 
 
 class Silent(ClassifierMixin, BaseEstimator):
@@ -277,13 +311,18 @@ class Halves:
 
 
 @pytest.mark.parametrize("change, said", [
-    ({"cv": np.zeros(120, int)}, "2 different ones"), ({"cv": 60}, "smallest class has"), ({"cv": ShuffleSplit(3)}, "tested once a repeat"),
+    ({"cv": np.zeros(120, int)}, "2 different ones"), ({"cv": 60}, "smallest class has"),
+    ({"cv": ShuffleSplit(3)}, "tested once a repeat"),
     ({"groups": np.arange(120) // 2, "cv": np.arange(120) % 3}, "part the cluster"),
-    ({"groups": np.arange(120) // 2, "cv": Halves()}, "part the cluster"), ({"groups": np.arange(120) // 60, "cv": 3}, "smallest class has 2 groups"),
+    ({"groups": np.arange(120) // 2, "cv": Halves()}, "part the cluster"),
+    ({"groups": np.arange(120) // 60, "cv": 3}, "smallest class has 2 groups"),
     ({"cv": Y}, "in one fold only"), ({"estimators": {"p": Perceptron()}, "rule": "bayes"}, "posteriors"),
-    ({"estimators": {"s": Silent()}}, "as given"), ({"estimators": {"s": Silent()}, "rule": "tuned"}, "no predict_proba"),
-    ({"rule": {"bayes": "tuned"}}, "rule"), ({"estimators": {}}, "estimators"), ({"estimators": {"nb": GaussianNB}}, "is a class"),
-    ({"estimators": {"n": KNeighborsClassifier()}, "sample_weight": np.ones(120)}, "sample_weight"), ({"costs": np.eye(3)}, "no sample"),
+    ({"estimators": {"s": Silent()}}, "as given"), ({"estimators": {"s": Silent()}, "rule": "tuned"},
+                                                    "no predict_proba"),
+    ({"rule": {"bayes": "tuned"}}, "rule"), ({"estimators": {}}, "estimators"),
+    ({"estimators": {"nb": GaussianNB}}, "is a class"),
+    ({"estimators": {"n": KNeighborsClassifier()}, "sample_weight": np.ones(120)}, "sample_weight"),
+    ({"costs": np.eye(3)}, "no sample"),
     ({"X": pd.DataFrame(X), "y": pd.Series(Y, index=np.arange(120)[::-1])}, "in another order"),
 ])
 def test_what_cannot_be_is_refused(change, said):
@@ -302,7 +341,8 @@ def test_more_refusals():
     with pytest.raises(ValueError, match="too few to fit"):
         training_variation(GaussianNB(), X[:22], few, COSTS, cv=2, repeats=1, rng=0)
     with pytest.raises(ValueError, match="test fold has"):
-        training_variation(GaussianNB(), X[:24], np.r_[few, 1, 1], COSTS, cv=np.r_[np.arange(22) % 2, 0, 0] + np.r_[np.zeros(8), np.full(4, 2), np.zeros(12)],
+        training_variation(GaussianNB(), X[:24], np.r_[few, 1, 1], COSTS, cv=np.r_[np.arange(22) % 2, 0, 0]
+                           + np.r_[np.zeros(8), np.full(4, 2), np.zeros(12)],
                            repeats=1, rule="bayes", priors=.1, rng=0)
 
 
@@ -321,13 +361,15 @@ def test_the_interval_covers_the_expected_difference():
         found = training_variation(TWO, *rows, COSTS, repeats=3, rule="bayes", rng=seed).differences.iloc[0]
         ends.append((found.low, found.high))
         fitted = [sklearn.base.clone(model).fit(rows[0][:120], rows[1][:120]) for model in TWO.values()]
-        cost = [COSTS.array[far[1], (model.predict_proba(far[0]) @ COSTS.array).argmin(1)].mean() for model in fitted]
+        cost = [COSTS.array[far[1], (model.predict_proba(far[0]) @ COSTS.array).argmin(1)].mean()
+                for model in fitted]
         truth.append(cost[0] - cost[1])
     low, high = np.transpose(ends)
     assert .93 < np.mean((low <= np.mean(truth)) & (np.mean(truth) <= high)) <= 1
 
 
-@pytest.mark.parametrize("y, said", [([0] * 20, "y: all samples are of class 0"), ([0] * 19 + [1], "y: the smallest class has 1 sample;")])
+@pytest.mark.parametrize("y, said", [([0] * 20, "y: all samples are of class 0"),
+                                     ([0] * 19 + [1], "y: the smallest class has 1 sample;")])
 def test_too_few_classes_are_named(y, said):
     with pytest.raises(ValueError, match=said):
         training_variation(GaussianNB(), np.arange(20.0)[:, None], y, [[0, 1], [5, 0]], cv=2, repeats=1)

@@ -1,4 +1,5 @@
-"""What a type checker sees: strict mypy takes the README and every example of a docstring, and refuses what is wrong; every public name says its types; the package is
+"""What a type checker sees: strict mypy takes the README and every example of a docstring, and refuses what
+is wrong; every public name says its types; the package is
 without errors."""
 import ast
 import doctest
@@ -24,25 +25,33 @@ def modules():
     return [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name not in NOT_OF_USERS]
 
 
-# The program is strict; a function that an example defines needs no annotations, and a library without types is no error.
-STRICT = ["check_untyped_defs", "disallow_any_generics", "disallow_incomplete_defs", "disallow_subclassing_any", "disallow_untyped_decorators", "extra_checks",
+# The program is strict; a function that an example defines needs no annotations, and a library without types
+# is no error.
+STRICT = ["check_untyped_defs", "disallow_any_generics", "disallow_incomplete_defs",
+          "disallow_subclassing_any", "disallow_untyped_decorators", "extra_checks",
           "strict_equality", "warn_return_any"]
 
 
 def checked(folder, text):
-    """What mypy says of the package, by its own settings, and of a program: line -> errors. One run for both, of which build/ keeps what the next one need not look
+    """What mypy says of the package, by its own settings, and of a program: line -> errors. One run for both,
+    of which build/ keeps what the next one need not look
     at again.
     """
     pytest.importorskip("mypy", reason='needs pip install "cost_eval[dev]"')
     (folder / "program.py").write_text(text, encoding="utf-8")
     settings = (ROOT / ".ci/mypy.ini").read_text(encoding="utf-8")
-    (folder / "mypy.ini").write_text("\n".join([settings, "[mypy-program]", "disable_error_code = import-untyped", *(f"{flag} = true" for flag in STRICT)]), encoding="utf-8")
-    how = ["--config-file", str(folder / "mypy.ini"), "--cache-dir", str(ROOT / "build" / "mypy"), "--no-error-summary"]
-    done = subprocess.run([sys.executable, "-m", "mypy", *how, "cost_eval", str(folder / "program.py")], cwd=ROOT, capture_output=True, text=True)
+    (folder / "mypy.ini").write_text("\n".join([settings, "[mypy-program]",
+                                                "disable_error_code = import-untyped",
+                                                *(f"{flag} = true" for flag in STRICT)]), encoding="utf-8")
+    how = ["--config-file", str(folder / "mypy.ini"), "--cache-dir", str(ROOT / "build" / "mypy"),
+           "--no-error-summary"]
+    done = subprocess.run([sys.executable, "-m", "mypy", *how, "cost_eval", str(folder / "program.py")],
+                          cwd=ROOT, capture_output=True, text=True)
     assert done.returncode < 2, done.stdout + done.stderr
     found, package = {}, []
     for file, line, told in re.findall(r"^(.*?):(\d+): error: (.*)$", done.stdout, re.M):
-        found.setdefault(int(line), []).append(told) if file.endswith("program.py") else package.append(f"{file}:{line}: {told}")
+        found.setdefault(int(line), []).append(told) if file.endswith("program.py") else package.append(
+            f"{file}:{line}: {told}")
     return package, found
 
 
@@ -57,7 +66,8 @@ def home(name, module):
     for other in (importlib.import_module(f"cost_eval.{m}") for m in known):
         if name in other.__all__ and getattr(other, name) is thing:
             return f"from {other.__name__} import {name}"
-    return f"from {thing.__module__.partition('._')[0]} import {name}"  # pathlib keeps its Path in pathlib._local, or did
+    # pathlib keeps its Path in pathlib._local, or did
+    return f"from {thing.__module__.partition('._')[0]} import {name}"
 
 
 def examples(module):
@@ -68,7 +78,8 @@ def examples(module):
             continue
         source = "".join(e.source for e in found.examples if not e.exc_msg)
         names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
-        lines = [home(name, module) for name in sorted(names) if hasattr(module, name) and name not in dir(__builtins__)]
+        lines = [home(name, module) for name in sorted(names) if hasattr(module, name)
+                 and name not in dir(__builtins__)]
         body = "".join(f"    {line}\n" for line in [*lines, *source.splitlines()])
         yield f"def {re.sub(r'[^0-9a-z_A-Z]', '_', found.name)}() -> None:\n{body}\n"
 
@@ -158,10 +169,12 @@ ce.no_such_name
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
     "What mypy says of the package, and of the program: (part, its line) -> errors."
-    parts = {"readme": readme(), "examples": "\n".join(text for m in modules() for text in examples(m)), "given": GIVEN, "right": RIGHT, "wrong": WRONG}
+    parts = {"readme": readme(), "examples": "\n".join(text for m in modules() for text in examples(m)),
+             "given": GIVEN, "right": RIGHT, "wrong": WRONG}
     lines = [(part, line) for part, text in parts.items() for line in text.splitlines()]
     package, errors = checked(tmp_path_factory.mktemp("mypy"), "\n".join(line for _, line in lines) + "\n")
-    return package, {part: {line.strip(): errors.get(n, []) for n, (p, line) in enumerate(lines, 1) if p == part} for part in parts}
+    return package, {part: {line.strip(): errors.get(n, []) for n, (p, line) in enumerate(lines, 1)
+                            if p == part} for part in parts}
 
 
 @pytest.fixture
@@ -191,20 +204,26 @@ def functions(thing):
         yield thing.__name__, thing
     elif inspect.isclass(thing):
         for name, raw in vars(thing).items():
-            function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", None) or raw
-            ours = inspect.isfunction(function) and function.__module__ == thing.__module__ and function.__name__ != "<lambda>"
+            function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func",
+                    None) or raw
+            ours = inspect.isfunction(
+                function) and function.__module__ == thing.__module__ and function.__name__ != "<lambda>"
             made = f"{thing.__name__}.{name}" != getattr(function, "__qualname__", "")  # by dataclass
-            if ours and not made and (name[0] != "_" or name in ("__init__", "__call__", "__getitem__", "__add__")):
+            if ours and not made and (name[0] != "_" or name in ("__init__", "__call__", "__getitem__",
+                    "__add__")):
                 yield f"{thing.__name__}.{name}", function
 
 
 def without_types(module):
     "Parameters and results of the public names of a module that say no type."
     module = importlib.import_module(f"cost_eval.{module}")
-    things = [thing for name in module.__all__ if getattr(thing := getattr(module, name), "__module__", "") == module.__name__]
-    for name, function in (pair for thing in things for pair in functions(inspect.unwrap(thing) if not inspect.isclass(thing) and not inspect.isfunction(thing) else thing)):
+    things = [thing for name in module.__all__ if getattr(thing := getattr(module, name), "__module__", "")
+              == module.__name__]
+    for name, function in (pair for thing in things for pair in functions(inspect.unwrap(thing)
+            if not inspect.isclass(thing) and not inspect.isfunction(thing) else thing)):
         signature = inspect.signature(function)
-        yield from (f"{name}({p.name})" for p in signature.parameters.values() if p.annotation is p.empty and p.name not in ("self", "cls"))
+        yield from (f"{name}({p.name})" for p in signature.parameters.values() if p.annotation is p.empty
+                    and p.name not in ("self", "cls"))
         if signature.return_annotation is signature.empty:
             yield f"{name} ->"
 
@@ -225,7 +244,8 @@ def test_names_of_methods_and_rules_are_those_there_are():
 
 @pytest.mark.parametrize("module", [*modules(), "app", "__main__"])
 def test_types_can_be_asked_for(module):
-    "Whoever reads annotations when a program runs (pages of documentation, checkers of arguments) finds every word."
+    """Whoever reads annotations when a program runs (pages of documentation, checkers of arguments) finds
+    every word."""
     module = importlib.import_module(f"cost_eval.{module}")
     for thing in (getattr(module, name) for name in module.__all__):
         for _, function in functions(thing):
@@ -239,8 +259,10 @@ def test_a_checker_finds_nothing_in_the_package(said):
 
 
 def test_what_a_checker_shall_not_say_has_a_code_and_a_reason():
-    lines = [line.strip() for path in sorted((ROOT / "cost_eval").rglob("*.py")) for line in path.read_text(encoding="utf-8").splitlines() if "type: ignore" in line]
-    assert lines and not [line for line in lines if not re.search(r"  # type: ignore\[[a-z-]+\]  # \w.{4,}$", line)]
+    lines = [line.strip() for path in sorted((ROOT / "cost_eval").rglob("*.py"))
+             for line in path.read_text(encoding="utf-8").splitlines() if "type: ignore" in line]
+    assert lines and not [line for line in lines if not re.search(r"  # type: ignore\[[a-z-]+\]  # \w.{4,}$",
+            line)]
     assert len(lines) < 25, "a clearer line is better than one more of these"
 
 
@@ -252,10 +274,12 @@ def test_types_say_what_is_true():
 
 
 def test_the_package_says_that_it_has_types():
-    assert (ROOT / "cost_eval" / "py.typed").is_file() and '"py.typed"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert (ROOT / "cost_eval" / "py.typed").is_file() and '"py.typed"' in (ROOT / "setup.py").read_text(
+        encoding="utf-8")
 
 
 def test_ruff_finds_nothing():
     pytest.importorskip("ruff", reason='needs pip install "cost_eval[dev]"')
-    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", "--config", ".ci/ruff.toml", "."], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", "--config", ".ci/ruff.toml",
+                           "."], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -26,7 +26,8 @@ def read(pattern, text, *values):
     assert len(found) == 1, (pattern, text)
     groups = found[0] if isinstance(found[0], tuple) else (found[0],)
     for group, value in zip(groups, values):
-        assert value is None or (says(group, value) if not isinstance(value, str) else group == value), (groups, values, text)
+        assert value is None or (says(group, value) if not isinstance(value, str)
+                                 else group == value), (groups, values, text)
     return groups
 
 
@@ -37,15 +38,20 @@ evaluate = partial(evaluate, draws=2)  # the pages of the first seeds take as ma
 # ---- pages of all kinds
 
 def made(seed):
-    "A report: of its number depend the rule, priors, weights, clusters, costs, groups, capacity, and how many models there are."
+    """A report: of its number depend the rule, priors, weights, clusters, costs, groups, capacity, and how
+    many models there are."""
     rng = np.random.default_rng(seed)
     n, K = int(rng.integers(80, 160)), 3 if seed % 8 == 5 else 2
     y = rng.choice(K, n, p=[.6, .3, .1] if K == 3 else [.7, .3])
-    S, rule = (1, 2, 5 if K == 2 else 2)[seed % 3], ("calibrated", "tuned", "bayes", "as given", None)[seed % 5]
-    models = {f"m{k}": _output(rng, y, K, "posteriors" if rule in ("bayes", "as given") else ("scores", "posteriors", "decisions", "rounded")[(seed + k) % 4], 2 * k / S) for k in range(S)}
-    options = {"rule": rule if not (rule == "tuned" and K == 3) else "calibrated", "rng": seed, "draws": None if seed < 7 else 2}
+    S, rule = (1, 2, 5 if K == 2 else 2)[seed % 3], ("calibrated", "tuned", "bayes", "as given",
+                                                     None)[seed % 5]
+    models = {f"m{k}": _output(rng, y, K, "posteriors" if rule in ("bayes", "as given") else ("scores",
+            "posteriors", "decisions", "rounded")[(seed + k) % 4], 2 * k / S) for k in range(S)}
+    options = {"rule": rule if not (rule == "tuned" and K == 3) else "calibrated", "rng": seed, "draws": None
+               if seed < 7 else 2}
     if rule is None:
-        options["rule"] = {name: "calibrated" if K == 3 or k % 2 else "tuned" for k, name in enumerate(models)}
+        options["rule"] = {name: "calibrated" if K == 3 or k % 2 else "tuned"
+                           for k, name in enumerate(models)}
     if seed % 4 in (1, 3):
         options["priors"] = rng.dirichlet(np.full(K, 4)) if seed % 4 == 1 or K > 2 else .1
     if seed % 7 in (1, 4) and (S < 5 or "priors" not in options):
@@ -57,7 +63,8 @@ def made(seed):
     if seed % 11 in (3, 6) and K == 2:
         options["capacity"] = (20, .15)[seed % 2]
     fn, fp = float(rng.choice([.5, 2, 5, 9, 20])), float(rng.choice([1, 1, 3]))
-    costs = CostMatrix.binary(fp=fp, fn=fn, tn=.3 * (seed % 3 == 0)) if K == 2 else CostMatrix([[0, 1, 2, .4], [5, 0, 1, .4], [9, 9, 0, .4]], decisions=[0, 1, 2, "ask"])
+    costs = CostMatrix.binary(fp=fp, fn=fn, tn=.3 * (seed % 3 == 0)) if K == 2 else CostMatrix([[0, 1, 2, .4],
+            [5, 0, 1, .4], [9, 9, 0, .4]], decisions=[0, 1, 2, "ask"])
     if seed % 9 in (4, 8) and K == 2:
         costs = ExampleCosts(fp=fp, fn=fn * rng.gamma(2, .5, n))
     return evaluate(y, models, costs, **options)
@@ -69,11 +76,13 @@ def _output(rng, y, K, kind, signal):
     if K == 3:
         return Decisions(p.argmax(1)) if kind == "decisions" else Posteriors(p)
     p = p[:, 1]
-    return {"scores": Scores(100 * hidden[:, 1]), "posteriors": Posteriors(p), "decisions": Decisions(p > .4), "rounded": Posteriors(p.round(1))}[kind]
+    return {"scores": Scores(100 * hidden[:, 1]), "posteriors": Posteriors(p), "decisions": Decisions(p > .4),
+            "rounded": Posteriors(p.round(1))}[kind]
 
 
 def apart(table, confidence):
-    "Told apart if and only if the p-value is small, if and only if 0 is outside; intervals hold their numbers."
+    """Told apart if and only if the p-value is small, if and only if 0 is outside; intervals hold their
+    numbers."""
     column = "difference" if "difference" in table else "saving"
     for row in table.to_dict("records"):
         assert row["low"] <= row[column] + 1e-12 and row[column] <= row["high"] + 1e-12
@@ -84,26 +93,34 @@ def apart(table, confidence):
 def tables_agree(r):
     main = r.ladder[r.ladder["main"]].set_index("model")
     cost, best = main["cost"], r.best.set_index("model")
-    assert sorted(best.index) == sorted(cost.index) and (np.diff(best["cost"]) >= -1e-12).all() and best["cost"].iloc[0] == cost.min()
+    assert sorted(best.index) == sorted(cost.index) and (np.diff(best["cost"]) >=
+            -1e-12).all() and best["cost"].iloc[0] == cost.min()
     for column in ("rule", "cost", "low", "high"):
         assert (best[column] == main.loc[best.index, column]).all()
     assert r.rule == (main["rule"].iloc[0] if main["rule"].nunique() == 1 else main["rule"].to_dict())
     assert best["probability_best"].sum() == pytest.approx(1)
-    constant, oracle = r.ladder[r.ladder["rule"] == "constant"].set_index("model")["cost"], r.ladder["cost"].iloc[-1]
-    assert (r.ladder["low"] <= r.ladder["cost"] + 1e-9).all() and (r.ladder["cost"] <= r.ladder["high"] + 1e-9).all()
-    np.testing.assert_allclose(r.ladder["gap_closed"], (constant.min() - r.ladder["cost"]) / (constant.min() - oracle), atol=1e-9)
+    constant, oracle = r.ladder[r.ladder["rule"] == "constant"].set_index("model")["cost"], r.ladder[
+        "cost"].iloc[-1]
+    assert (r.ladder["low"] <= r.ladder["cost"] + 1e-9).all() and (r.ladder["cost"] <= r.ladder["high"]
+            + 1e-9).all()
+    np.testing.assert_allclose(r.ladder["gap_closed"], (constant.min() - r.ladder["cost"]) / (constant.min()
+            - oracle), atol=1e-9)
     if r.winner is not None:
         w, top = r.winner, r.best.iloc[0]
-        assert (w.winner, w.cost) == (top["model"], pytest.approx(top["cost"])) and w.name.tolist() == r.best["model"].tolist()
+        assert (w.winner, w.cost) == (top["model"], pytest.approx(top["cost"])) and w.name.tolist() == r.best[
+            "model"].tolist()
         assert w.low == pytest.approx(best["low"].min()) and w.high >= top["high"] - 1e-9
     for row in r.differences.to_dict("records"):
         assert row["difference"] == pytest.approx(cost[row["first"]] - cost[row["second"]], abs=1e-9)
-        assert row["cheaper"] == (row["first"] if row["difference"] < 0 else row["second"] if row["difference"] > 0 else "")
+        assert row["cheaper"] == (row["first"] if row["difference"] < 0 else row["second"]
+                                  if row["difference"] > 0 else "")
     for row in r.against_constant.to_dict("records"):
-        assert row["saving"] == pytest.approx(constant.min() - cost[row["model"]], abs=1e-9) and row["against"] == constant.idxmin()
+        assert row["saving"] == pytest.approx(constant.min() - cost[row["model"]],
+                                              abs=1e-9) and row["against"] == constant.idxmin()
     rungs = r.ladder.set_index(["model", "rule"])["cost"]
     for row in r.alternatives.to_dict("records"):
-        assert row["saving"] == pytest.approx(rungs[row["model"], row["against"]] - cost[row["model"]], abs=1e-9)
+        assert row["saving"] == pytest.approx(rungs[row["model"], row["against"]] - cost[row["model"]],
+                                              abs=1e-9)
     for table in (r.differences, r.against_constant, r.alternatives, r.group_differences):
         apart(table, r.confidence)
     for name in best.index:
@@ -114,10 +131,12 @@ def tables_agree(r):
     for row in r.group_differences.to_dict("records"):
         if row["second"] != "the others" and row["what"] != "cost":
             column = row["what"].lower()
-            assert row["difference"] == pytest.approx(groups[column][row["model"], row["first"]] - groups[column][row["model"], row["second"]], abs=1e-9)
+            assert row["difference"] == pytest.approx(groups[column][row["model"], row["first"]]
+                                                      - groups[column][row["model"], row["second"]], abs=1e-9)
         elif row["second"] != "the others":
             column = "cost_at_priors" if row["shares"] == "the deployment's" else "cost"
-            assert row["difference"] == pytest.approx(groups[column][row["model"], row["first"]] - groups[column][row["model"], row["second"]], abs=1e-9)
+            assert row["difference"] == pytest.approx(groups[column][row["model"], row["first"]]
+                                                      - groups[column][row["model"], row["second"]], abs=1e-9)
 
 
 QUESTIONS = ["Read", "Verdict", "How sure", "What would change it", "What to check"]
@@ -137,42 +156,51 @@ def sentences_agree(r):
     verdict, who = said["Verdict"], top if r.winner is None else r.winner
     wider = f", widened because it is the best of {len(r.best)}" if r.winner is not None else ""
     if top["low"] != top["high"]:
-        read(rf"costs {N} per case \(95% interval {N} to {N}{wider}\)", verdict.partition(top["model"])[2], top["cost"], who.low, who.high)
+        read(rf"costs {N} per case \(95% interval {N} to {N}{wider}\)", verdict.partition(top["model"])[2],
+             top["cost"], who.low, who.high)
     assert ("Use no model" in verdict) == (top["cost"] >= naive["cost"] - 1e-12)
     assert (f"Use {top['model']}" in verdict) == bool(saved["told_apart"] and saved["saving"] > 0)
-    assert ("do not show that it saves" in verdict) == bool(saved["saving"] > 1e-12 and not saved["told_apart"])
+    assert ("do not show that it saves" in verdict) == bool(saved["saving"] > 1e-12
+            and not saved["told_apart"])
     if f"Use {top['model']}" in verdict:
         read(rf"saves {N} against (always \S+)\.", verdict, saved["saving"], naive["model"])
     cut = re.findall(rf"decides (\S+) from {N} on", verdict)
     rule = r.ladder[r.ladder["main"] & (r.ladder["model"] == top["model"])].iloc[0]
     at = r.decision_rule(top["model"]).threshold if hasattr(r, "decision_rule") else rule["threshold"]
     assert not cut or says(cut[0][1], at) and cut[0][0] == str(r.decisions[1])
-    assert bool(cut) == (np.isfinite(at) and len(r.decisions) == 2 and "Use no model" not in verdict and "No verdict" not in verdict)
+    assert bool(cut) == (np.isfinite(at) and len(r.decisions) == 2 and "Use no model" not in verdict
+                         and "No verdict" not in verdict)
     assert (f", the cheapest of {len(r.best)} models" in verdict) == (len(r.best) > 1)
     sure_agrees(r, said["How sure"], top, naive, saved)
-    assert all(note.rstrip(".") in said["What to check"] or "more in the notes" in said["What to check"] for note in r.notes)
+    assert all(note.rstrip(".") in said["What to check"] or "more in the notes" in said["What to check"]
+               for note in r.notes)
 
 
 def sure_agrees(r, said, top, naive, saved):
     "Both lines of both comparisons, the right way round."
     pair = rf"{N} to {N} \(conservative(?:\) or {N} to {N} \(approximate\)|; too few costly cases for an approximate line\)), (not told apart|told apart)"
-    found = re.findall(rf"cheaper than (.+?) by {pair}", said) + re.findall(rf"; than (.+?), the next model, by {pair}", said)
+    found = re.findall(rf"cheaper than (.+?) by {pair}",
+                       said) + re.findall(rf"; than (.+?), the next model, by {pair}", said)
     asked = [("saving", naive["model"], saved["low"], saved["high"], saved["told_apart"])]
     if len(r.best) > 1:
         second = r.best.iloc[1]["model"]
-        d = next(p for p in r.differences.to_dict("records") if {p["first"], p["second"]} == {top["model"], second})
+        d = next(p for p in r.differences.to_dict("records") if {p["first"], p["second"]} == {top["model"],
+                second})
         ends = (-d["high"], -d["low"]) if d["first"] == top["model"] else (d["low"], d["high"])
         asked.append(("difference", second, *ends, d["told_apart"]))
     assert len(found) == len(asked) and said.startswith(f"At 95%, {top['model']} is cheaper")
     assert ("Below 0 it is dearer." in said) == any(low < 0 for _, _, low, *_ in asked)
     for (name, low, high, near_low, near_high, told), (question, other, *ends, apart) in zip(found, asked):
-        assert name == other and says(low, ends[0]) and says(high, ends[1]) and (told == "told apart") == apart
+        assert (name == other and says(low, ends[0]) and says(high, ends[1]) and (told == "told apart")
+                == apart)
         line = r.approximate[r.approximate["question"] == question]
-        line = next(one for one in line.to_dict("records") if {one["model"], one["against"]} == {top["model"], other})
+        line = next(one for one in line.to_dict("records") if {one["model"], one["against"]} == {top["model"],
+                other})
         assert bool(near_low) == np.isfinite(line["low"])
         if near_low:
             turned = question == "difference" and line["model"] == top["model"]
-            assert [says(near_low, -line["high"] if turned else line["low"]), says(near_high, -line["low"] if turned else line["high"])] == [True, True]
+            assert [says(near_low, -line["high"] if turned else line["low"]), says(near_high, -line["low"]
+                    if turned else line["high"])] == [True, True]
             assert ("The lines differ" in said) or (line["p_value"] < .05) == apart
 
 
@@ -180,22 +208,27 @@ def map_agrees(r):
     if "map" not in r.panels:
         return
     found = r.robustness()
-    words, (i, j) = found.words(), (np.argmin(abs(found.cost_ratios - found.at[0])), np.argmin(abs(found.prevalences - found.at[1])))
+    words, (i, j) = found.words(), (np.argmin(abs(found.cost_ratios - found.at[0])),
+                                    np.argmin(abs(found.prevalences - found.at[1])))
     c = r.cost_array
     base, unit = r.priors @ np.diag(c), c[0, 1] - c[0, 0]
     here = r.best.set_index("model")["cost"]
     for k, name in enumerate(found.models):
         assert found.cost[k, i, j] * unit + base == pytest.approx(here[name], abs=1e-9), name
     constant = r.ladder[r.ladder["rule"] == "constant"].sort_values("cost", kind="stable").iloc[0]
-    cheapest = r.best.iloc[0]["model"] if r.best.iloc[0]["cost"] < constant["cost"] - 1e-12 else {"always 0": "always negative", "always 1": "always positive"}[constant["model"]]
+    cheapest = r.best.iloc[0]["model"] if r.best.iloc[0]["cost"] < constant["cost"] - 1e-12 else {
+        "always 0": "always negative", "always 1": "always positive"}[constant["model"]]
     told = re.findall(r"% are positive, (.+?) is the cheapest\. At", words)
-    assert told == [cheapest] or here.iloc[0] == pytest.approx(constant["cost"]) or np.sum(here < here.iloc[0] + 1e-9) > 1, (told, cheapest)
+    assert told == [cheapest] or here.iloc[0] == pytest.approx(constant["cost"]) or np.sum(here < here.iloc[0]
+            + 1e-9) > 1, (told, cheapest)
     assert found.names[found.winner[i, j]] == told[0] and f"% are positive, {told[0]} is" in words
     assert ("its lead is clear" in words) == bool(found.sure[i, j])
-    assert set(re.findall(r"'([a-z ]+)'", words)) == set(r.best["rule"]) and f"On {100 * found.sure.mean():.0f} % of the map" in words
+    assert set(re.findall(r"'([a-z ]+)'", words)) == set(
+        r.best["rule"]) and f"On {100 * found.sure.mean():.0f} % of the map" in words
     product = np.multiply.outer(found.cost_ratios, found.prevalences / (1 - found.prevalences))
     assert says(re.findall(rf"here {N}:", words)[0], float(f"{product[i, j]:.3g}"))
-    if r.priors is not r.sample_priors and len(here) == 2 and found.winner[i, j] < 2 and found.cost[2:, i, j].min() > found.cost[:2, i, j].max() and r._case.shifted and r._case.counted:
+    if r.priors is not r.sample_priors and len(here) == 2 and found.winner[i, j] < 2 and found.cost[2:, i,
+            j].min() > found.cost[:2, i, j].max() and r._case.shifted and r._case.counted:
         assert found.sure[i, j] == r.differences["told_apart"][0], "the map and the table ask one question"
 
 
@@ -206,18 +239,22 @@ def page_agrees(r, page):
     from cost_eval.page import sections
     parts = dict(re.findall(r"^## (.+)\n\n((?:\|.*\n?)+)", page, re.M))
     for title, frame in sections(r):
-        rows = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in parts[title].strip().splitlines()]
+        rows = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+                for line in parts[title].strip().splitlines()]
         assert rows[0] == list(map(str, frame.columns)) and len(rows) == len(frame) + 2
         for got, wanted in zip(rows[2:], frame.itertuples(index=False)):
             for text, value in zip(got, wanted):
-                assert text == str(value) if not isinstance(value, float) else (text == "" if value != value else says(text, value)), (title, text, value)
+                assert text == str(value) if not isinstance(value, float) else (text == "" if value != value
+                        else says(text, value)), (title, text, value)
     record = dict(row for row in re.findall(r"^\| (.+?) \| (.+) \|$", parts["For the record"], re.M))
     for row in r.areas.to_dict("records"):
-        assert f"{row['model']} {row['auc']:.3f} ({row['low']:.3f} to {row['high']:.3f})" in record["discrimination"]
+        assert f"{row['model']} {row['auc']:.3f} ({row['low']:.3f} to {row['high']:.3f})" in record[
+            "discrimination"]
     if r.cost_array.shape == (2, 2):
         c, cost = r.cost_array, r.best.set_index("model")["cost"]
         for name in cost.index:
-            read(rf"\b{name} {N}", record["net benefit"], (c[:, 0] @ r.priors - cost[name]) / (c[1, 0] - c[1, 1]))
+            read(rf"\b{name} {N}", record["net benefit"],
+                 (c[:, 0] @ r.priors - cost[name]) / (c[1, 0] - c[1, 1]))
 
 
 SEEDS = (0, 3, 4, 6, 7, 10, 12, 16, 26, 56)
@@ -259,7 +296,8 @@ def test_the_page_agrees_with_the_report(pages, seed):
 def test_the_map_of_folds_that_lack_a_class():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [60, 30])
-    r = evaluate(y, {"a": Scores(rng.normal(size=90) + y), "b": Scores(rng.normal(size=90) + 2 * y)}, COSTS, rule="tuned", folds=np.where(y, 0, np.arange(90) % 3), rng=0)
+    r = evaluate(y, {"a": Scores(rng.normal(size=90) + y), "b": Scores(rng.normal(size=90) + 2 * y)}, COSTS,
+                 rule="tuned", folds=np.where(y, 0, np.arange(90) % 3), rng=0)
     assert "a class is missing outside one fold" in " ".join(r.notes)
     map_agrees(r)
 
@@ -268,7 +306,8 @@ def test_the_web_page_says_the_same(pages):
     r = pages(7)
     page = unescape(r.to_html())
     told = [line.split(": ", 1)[1] for line in r.summary().splitlines()]
-    assert all(f">{line}</p>" in page for line in [*told[:4], r.robustness().words()]) and all(f"<li>{note}" in page for note in r.notes)
+    assert all(f">{line}</p>" in page for line in [*told[:4], r.robustness().words()]) and all(f"<li>{note}"
+            in page for note in r.notes)
     body = re.search(r"The ladder</h3>.*?<tbody>(.*?)</tbody>", page, re.S)[1]
     last = re.findall(r"<td>(.*?)</td>", body.split("<tr>")[-1])
     assert last[0] == "oracle" and says(last[2], r.ladder["cost"].iloc[-1])
@@ -285,8 +324,10 @@ def ill():
     return y, {"anomaly": Scores(anomaly), "column": Scores(rng.random(240)), "model": Posteriors(p)}
 
 
-RESCALED = {"a tenth": lambda s: .1 * (s - s.min()) / np.ptp(s), "exp": np.exp, "points": lambda s: 600 + 60 * s,
-            "the first and the last at infinity": lambda s: np.where(s == s.max(), np.inf, np.where(s == s.min(), -np.inf, s))}
+RESCALED = {"a tenth": lambda s: .1 * (s - s.min()) / np.ptp(s), "exp": np.exp, "points": lambda s: 600 + 60
+            * s,
+            "the first and the last at infinity": lambda s: np.where(s == s.max(), np.inf,
+        np.where(s == s.min(), -np.inf, s))}
 
 
 def verdict(r):
@@ -303,16 +344,20 @@ def same_verdict(a, b):
 
 @pytest.mark.parametrize("rule", ["calibrated", "tuned"])
 def test_a_rescaled_score_changes_no_word(ill, rule):
-    "B1: an anomaly score multiplied into [0, .1] was a posterior, and a column of random numbers the cheapest."
+    """B1: an anomaly score multiplied into [0, .1] was a posterior, and a column of random numbers the
+    cheapest."""
     y, models = ill
     models = {name: models[name] for name in ("anomaly", "column")}
     plain = evaluate(y, models, COSTS, rule=rule, rng=1)
     assert plain.best["model"][0] == "anomaly"
     for change in RESCALED.values():
-        same_verdict(plain, evaluate(y, models | {"anomaly": Scores(change(models["anomaly"].values))}, COSTS, rule=rule, rng=1))
-    bare = evaluate(y, {name: RESCALED["a tenth"](model.values) for name, model in models.items()}, COSTS, rng=1)
+        same_verdict(plain, evaluate(y, models | {"anomaly": Scores(change(models["anomaly"].values))}, COSTS,
+                                     rule=rule, rng=1))
+    bare = evaluate(y, {name: RESCALED["a tenth"](model.values) for name, model in models.items()}, COSTS,
+                    rng=1)
     assert "probabilities" in bare.taken["anomaly"], "a wrong guess is named"
-    assert bare.best["model"][0] == "anomaly" and bare.best["cost"][0] < plain.best["cost"][0] + .1, "and costs little"
+    assert bare.best["model"][0] == "anomaly" and bare.best["cost"][0] < plain.best["cost"][
+        0] + .1, "and costs little"
 
 
 def test_names_of_models_change_names_alone(ill):
@@ -337,7 +382,8 @@ def test_models_that_cost_the_same_are_said_to():
             r = evaluate(y[order], {k: v[order] for k, v in models.items()}, own, rng=0)
             assert r.best["model"].tolist() == ["b", "a", "worse"] and r.winner.winner == "b"
             assert "b, a cost the same in the sample; the first of them is named" in " ".join(r.notes)
-            assert not r.differences["told_apart"][0] and (r.differences["low"][0] <= 0 <= r.differences["high"][0])
+            assert not r.differences["told_apart"][0] and (r.differences["low"][0] <= 0
+                    <= r.differences["high"][0])
             assert "be the cheapest: the order depends" not in " ".join(r.notes)
 
 
@@ -354,12 +400,14 @@ def test_another_prior_is_decided_anew(ill):
 def test_pooled_predictions_and_missing_labels_are_named(ill):
     "B6."
     y, models = ill
-    assert "pooled from cross-validation" in evaluate(y, models, COSTS, folds=np.arange(len(y)) % 5, rng=0).summary()
+    assert "pooled from cross-validation" in evaluate(y, models, COSTS, folds=np.arange(len(y)) % 5,
+                                                      rng=0).summary()
     assert "pooled" not in " ".join(evaluate(y, models, COSTS, rng=0).notes)
 
 
 def test_a_constant_is_not_certain_of_costs_that_two_samples_show():
-    "With own costs and priors: of these rows' amounts it holds, labels drawn anew; of all to come it says nothing without a cap."
+    """With own costs and priors: of these rows' amounts it holds, labels drawn anew; of all to come it says
+    nothing without a cap."""
     rng = np.random.default_rng(0)
     y, left_out = [0, 0, 1, 1], 0
     for _ in range(60):
@@ -374,7 +422,8 @@ def test_a_constant_is_not_certain_of_costs_that_two_samples_show():
 
 @pytest.mark.parametrize("prices", [[[0, 1, 2], [3, 0, 1], [8, 4, 0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]])
 def test_three_classes_listed_in_any_order_get_one_verdict(prices):
-    "Calibration is fitted on random folds; these follow from what the rows hold, not from which class is listed first."
+    """Calibration is fitted on random folds; these follow from what the rows hold, not from which class is
+    listed first."""
     rng = np.random.default_rng(0)
     y = rng.choice(list("abc"), 300, p=[.5, .3, .2])
     seen = [rng.normal(size=(300, 3)) + 1.4 * (y[:, None] == list("abc")) for _ in range(2)]

@@ -1,4 +1,5 @@
-"""Weighted accuracy: closed forms, brute force, mpmath, SciPy and the package hmeasure; costs of single samples; elicitation; its pictures."""
+"""Weighted accuracy: closed forms, brute force, mpmath, SciPy and the package hmeasure; costs of single
+samples; elicitation; its pictures."""
 from fractions import Fraction
 from math import fsum
 
@@ -49,7 +50,8 @@ def test_cost_weight_broadcasts():
 def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, there, tpr, tnr):
     moved = wa.target_weight(w, here, there)
     def value(weight, prevalence):
-        return metrics.weighted_accuracy(BinaryCounts(prevalence * tpr, (1 - prevalence) * (1 - tnr), prevalence * (1 - tpr), (1 - prevalence) * tnr), weight)
+        return metrics.weighted_accuracy(BinaryCounts(prevalence * tpr, (1 - prevalence) * (1 - tnr),
+                                                      prevalence * (1 - tpr), (1 - prevalence) * tnr), weight)
     assert_allclose(value(moved, here), value(w, there), rtol=1e-9)
     assert_allclose(wa.target_weight(moved, there, here), w, rtol=1e-9)
     assert_allclose(wa.target_weight(w, here, here), w, rtol=1e-9)
@@ -63,7 +65,8 @@ def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, th
 def test_expected_share_of_concentrated_weights(pi, a, b):
     "a + b above 100, by SciPy's quadrature over the quantiles."
     density, (low, high) = stats.beta(a, b), stats.beta(a, b).ppf([1e-15, 1 - 1e-15])
-    total, _ = integrate.quad(lambda w: density.pdf(w) * w * pi / (w * pi + (1 - w) * (1 - pi)), low, high, epsabs=1e-13, epsrel=1e-12, limit=200)
+    total, _ = integrate.quad(lambda w: density.pdf(w) * w * pi / (w * pi + (1 - w) * (1 - pi)), low, high,
+                              epsabs=1e-13, epsrel=1e-12, limit=200)
     assert_allclose(wa.expected_positive_share(pi, a, b), total, rtol=1e-8)
 
 
@@ -81,17 +84,20 @@ def share_by_mpmath(pi, a, b):
 def test_expected_weighted_accuracy_three_ways(tp, fp, fn, tn, a, b):
     c = BinaryCounts(tp, fp, fn, tn)
     s, u = float(wa.expected_positive_share(c.prevalence, a, b)), stats.beta(a, b).pdf
-    value = wa.expected_weighted_accuracy_over([[tn, fp], [fn, tp]], lambda w: 7 * u(w))  # seven times a density
+    # seven times a density
+    value = wa.expected_weighted_accuracy_over([[tn, fp], [fn, tp]], lambda w: 7 * u(w))
     assert_allclose(value, s * c.tpr + (1 - s) * c.tnr, rtol=1e-6)
     assert_allclose(value, wa.expected_weighted_accuracy(c, a, b), rtol=1e-6)
 
 
 def test_expected_weighted_accuracy_over_a_uniform_weight():
-    c = BinaryCounts(np.array([[30, 5], [20, 17]]), np.array([[40, 0], [1, 9]]), np.array([[7, 50], [3, 2]]), np.array([[100, 6], [4, 80]]))
+    c = BinaryCounts(np.array([[30, 5], [20, 17]]), np.array([[40, 0], [1, 9]]), np.array([[7, 50], [3, 2]]),
+                     np.array([[100, 6], [4, 80]]))
     got = wa.expected_weighted_accuracy_over(c, lambda w: 1, (.2, .6))
     for at in np.ndindex(2, 2):
         one = BinaryCounts(c.tp[at], c.fp[at], c.fn[at], c.tn[at])
-        direct = integrate.quad(lambda w: (w * one.tp + (1 - w) * one.tn) / (w * (one.tp + one.fn) + (1 - w) * (one.tn + one.fp)), .2, .6)[0] / .4
+        direct = integrate.quad(lambda w: (w * one.tp + (1 - w) * one.tn) / (w * (one.tp + one.fn) + (1 - w)
+                * (one.tn + one.fp)), .2, .6)[0] / .4
         assert got[at] == pytest.approx(direct, rel=1e-9)
     assert got.shape == (2, 2)
 
@@ -110,7 +116,8 @@ def scored(seed, n=60, levels=12):
 def test_hand_h_against_the_package(seed, ratio):
     hmeasure = pytest.importorskip("hmeasure")
     y, s = scored(seed)
-    assert wa.hand_h_measure(y, s, 2, 1 + 1 / ratio) == pytest.approx(hmeasure.h_score(y, s, severity_ratio=ratio), abs=1e-9)
+    assert wa.hand_h_measure(y, s, 2, 1 + 1 / ratio) == pytest.approx(hmeasure.h_score(y, s,
+            severity_ratio=ratio), abs=1e-9)
 
 
 @given(seeds, st.floats(.5, 6), st.floats(.5, 6))
@@ -120,7 +127,8 @@ def test_hand_h_by_the_best_threshold_for_each_cost(seed, a, b):
     pi, c = y.mean(), stats.beta(a, b).ppf((np.arange(20_000) + .5) / 20_000)
     least = np.full(len(c), np.inf)
     for t in [*np.unique(s), np.inf]:
-        least = np.minimum(least, c * (1 - pi) * (s >= t)[y == 0].mean() + (1 - c) * pi * (s < t)[y == 1].mean())
+        least = np.minimum(least, c * (1 - pi) * (s >= t)[y == 0].mean() + (1 - c) * pi
+                           * (s < t)[y == 1].mean())
     trivial = np.minimum(c * (1 - pi), (1 - c) * pi)
     assert wa.hand_h_measure(y, s, a, b) == pytest.approx(1 - least.mean() / trivial.mean(), abs=2e-5)
 
@@ -174,10 +182,12 @@ def test_equal_costs_leave_weighted_accuracy_and_no_fluctuation(seed):
 
 
 def test_parts_go_by_the_labels_of_the_costs():
-    costs = ExampleCosts(fp=[1., 2, 3], fn=[10., 20, 30], classes=["stays", "leaves"], decisions=["wait", "offer"])
+    costs = ExampleCosts(fp=[1., 2, 3], fn=[10., 20, 30], classes=["stays", "leaves"],
+                         decisions=["wait", "offer"])
     parts = cost_parts(["leaves", "stays", "stays"], ["wait", "offer", "wait"], costs)
     assert parts.total == 12 and parts.average == 22
-    assert parts == cost_parts(["leaves", "stays", "stays"], ["wait", "offer", "wait"], costs) and "total" not in repr(parts)
+    assert parts == cost_parts(["leaves", "stays", "stays"], ["wait", "offer", "wait"],
+                               costs) and "total" not in repr(parts)
 
 
 @given(seeds, share, st.floats(.01, .99))
@@ -187,7 +197,8 @@ def test_churn(seed, p_eff, part):
     revenues, y, d = rng.lognormal(size=40), rng.integers(2, size=40), rng.integers(2, size=40)
     call = part * p_eff * revenues.mean()
     costs = churn_costs(revenues, call, p_eff)
-    assert cost_parts(y, d, costs).total == pytest.approx(call * d.sum() + p_eff * fsum(revenues[(y == 1) & (d == 0)]))
+    assert cost_parts(y, d, costs).total == pytest.approx(call * d.sum() + p_eff
+            * fsum(revenues[(y == 1) & (d == 0)]))
     assert costs.mean().weight == pytest.approx(1 - part)
     assert churn_costs(revenues, part * .25 * revenues.mean()).mean().weight == pytest.approx(1 - part)
     assert check_coherence(costs, of="mean") is costs
@@ -207,11 +218,14 @@ def test_coherence_of_each_or_of_the_mean():
 # ---- weights from a ranking
 
 def exact_range(chains, models, pi):
-    "Least and largest weight in (0, 1) at which all stated orders hold, in fractions; None if there is none. Chains of groups, worst first."
+    """Least and largest weight in (0, 1) at which all stated orders hold, in fractions; None if there is
+    none. Chains of groups, worst first."""
     value = lambda name, w: w * pi * models[name][0] + (1 - w) * (1 - pi) * models[name][1]
     def agrees(w):
-        return all(value(a, w) == value(group[0], w) for chain in chains for group in chain for a in group) and all(
-            value(low[0], w) <= value(high[0], w) for chain in chains for low, high in zip(chain[:-1], chain[1:]))
+        return all(value(a, w) == value(group[0], w) for chain in chains for group in chain
+                   for a in group) and all(
+            value(low[0], w) <= value(high[0], w) for chain in chains
+            for low, high in zip(chain[:-1], chain[1:]))
     names, crossings = list(models), {Fraction(0), Fraction(1)}
     for a in names:
         for b in names:
@@ -231,21 +245,25 @@ def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
     names = ["one", "two", "three", "four", "five"][:rng.integers(2, 6)]
     models = {name: tuple(Fraction(int(v), 10) for v in rng.integers(0, 11, 2)) for name in names}
     pi = Fraction(int(rng.integers(1, 20)), 20)
-    level = dict(zip(names, rng.permutation(len(names)) if rng.random() < .7 else rng.integers(0, 4, len(names))))
+    level = dict(zip(names, rng.permutation(len(names)) if rng.random() < .7
+                     else rng.integers(0, 4, len(names))))
     chains = []
     for _ in range(rng.integers(1, 4)):
         some = list(rng.permutation(names)[:rng.integers(2, len(names) + 1)])
         chains.append([[n for n in some if level[n] == k] for k in sorted({level[n] for n in some})])
     text = [" < ".join(" = ".join(group) for group in chain) for chain in chains]
     ranking = text if as_list else "; ".join(text)
-    if as_list and len(chains) == 1: ranking = [group[0] if len(group) == 1 else tuple(group) for group in chains[0]]
-    found = weight_range_from_ranking(ranking, float(pi), models={k: (float(r), float(s)) for k, (r, s) in models.items()})
+    if as_list and len(chains) == 1: ranking = [group[0] if len(group) == 1 else tuple(group)
+                                                for group in chains[0]]
+    found = weight_range_from_ranking(ranking, float(pi), models={k: (float(r), float(s))
+            for k, (r, s) in models.items()})
     expected = exact_range(chains, models, pi)
     assert found.empty == (expected is None)
     if expected is None: assert np.isnan([found.low, found.high, *found.cost_ratio]).all()
     else:
         assert_allclose([found.low, found.high], [float(v) for v in expected], atol=1e-9)
-        assert_allclose(found.cost_ratio, [float(w / (1 - w)) if w < 1 else np.inf for w in expected], rtol=1e-6)
+        assert_allclose(found.cost_ratio, [float(w / (1 - w)) if w < 1 else np.inf for w in expected],
+                        rtol=1e-6)
 
 
 @given(share, share, st.permutations(["M+", "M-", "Mbad", "Mbad-", "Mbad+"]))
@@ -253,17 +271,21 @@ def test_weights_by_brute_force_over_random_models_and_rankings(seed, as_list):
 def test_weights_of_emblematic_models_on_a_grid(alpha, pi, order):
     found, models = weight_range_from_ranking(order, pi, alpha), wa.emblematic_models(alpha)
     grid = np.linspace(0, 1, 1001)[1:-1]
-    values = np.array([metrics.weighted_accuracy(BinaryCounts.from_rates(1, pi, 1 - models[m][1], 1 - models[m][0]), grid) for m in order])
+    values = np.array([metrics.weighted_accuracy(BinaryCounts.from_rates(1, pi, 1 - models[m][1],
+            1 - models[m][0]), grid) for m in order])
     agree = (np.diff(values, axis=0) >= 0).all(0)
     inside = np.zeros(len(grid), bool) if found.empty else (grid >= found.low) & (grid <= found.high)
-    near = np.isclose(grid[:, None], [c.bound for c in found.constraints], rtol=0, atol=1e-9).any(1)  # equal but for rounding
+    # equal but for rounding
+    near = np.isclose(grid[:, None], [c.bound for c in found.constraints], rtol=0, atol=1e-9).any(1)
     assert_array_equal(agree[~near], inside[~near])
 
 
 def test_constraints_and_conflicts_are_named():
     found = weight_range_from_ranking("M+ < M-; M- < Mbad-", .2, .5)
-    assert [(c.worse, c.better, c.kind) for c in found.constraints] == [("M+", "M-", "upper"), ("M-", "Mbad-", "lower")] and not found.conflicts
-    assert (found.low, found.high) == pytest.approx((2 / 3, .8))  # w pi >= (1 - w)(1 - pi)/2, w pi <= (1 - w)(1 - pi)
+    assert [(c.worse, c.better, c.kind) for c in found.constraints] == [("M+", "M-", "upper"),
+            ("M-", "Mbad-", "lower")] and not found.conflicts
+    # w pi >= (1 - w)(1 - pi)/2, w pi <= (1 - w)(1 - pi)
+    assert (found.low, found.high) == pytest.approx((2 / 3, .8))
     clash = weight_range_from_ranking("M+ < M-; M- < Mbad", .2, .9)
     assert clash.empty and [tuple(c.worse for c in pair) for pair in clash.conflicts] == [("M-", "M+")]
     never = weight_range_from_ranking("good < bad", .5, models={"good": (.9, .9), "bad": (.8, .9)})
@@ -273,12 +295,15 @@ def test_constraints_and_conflicts_are_named():
     never = weight_range_from_ranking("good < bad", .5, models={"good": (.9, .9), "bad": (.9, .8)})
     assert never.empty and never.constraints[0].kind == "never"
     always = weight_range_from_ranking("bad < good", .5, models={"good": (.9, .9), "bad": (.8, .9)})
-    assert (always.low, always.high) == (0, 1) and always.constraints[0].kind == "always" and np.isnan(always.constraints[0].bound)
+    assert (always.low, always.high) == (0, 1) and always.constraints[0].kind == "always" and np.isnan(
+        always.constraints[0].bound)
 
 
-@pytest.mark.parametrize("ranking", ["M+ < M-; M- < M+", "M+ < M-; M- < Mbad; Mbad < M+", "M+ = M-; M+ < M-", "M+ = M-; Mbad = M-; M+ < Mbad"])
+@pytest.mark.parametrize("ranking", ["M+ < M-; M- < M+", "M+ < M-; M- < Mbad; Mbad < M+", "M+ = M-; M+ < M-",
+                                     "M+ = M-; Mbad = M-; M+ < Mbad"])
 def test_circles_are_refused(ranking):
-    with pytest.raises(ValueError, match="ranking: it goes in a circle"): weight_range_from_ranking(ranking, .05)
+    with pytest.raises(ValueError, match="ranking: it goes in a circle"): weight_range_from_ranking(ranking,
+            .05)
 
 
 def test_a_tie_may_be_stated_twice():
@@ -291,12 +316,15 @@ def bill_of(w, fn, fp):
     return w * fn + (1 - w) * fp
 
 
-@given(st.lists(st.tuples(st.floats(.01, .99), st.floats(.1, 10)), min_size=1, max_size=6), st.floats(.02, .98), st.sampled_from(["sum", "worst", "constant", "given"]), seeds)
+@given(st.lists(st.tuples(st.floats(.01, .99), st.floats(.1, 10)), min_size=1, max_size=6),
+       st.floats(.02, .98), st.sampled_from(["sum", "worst", "constant", "given"]), seeds)
 @few
 def test_an_average_of_scaled_bills_ranks_as_one_weight(states, pi, unit, seed):
-    "By definition: each state's bill over its scale, averaged, for random tables; and the bill at the effective weight."
+    """By definition: each state's bill over its scale, averaged, for random tables; and the bill at the
+    effective weight."""
     w, given_scale = np.array(states).T
-    scale = {"sum": 1 + 0 * w, "worst": w * pi + (1 - w) * (1 - pi), "constant": np.minimum(w * pi, (1 - w) * (1 - pi)), "given": given_scale}[unit]
+    scale = {"sum": 1 + 0 * w, "worst": w * pi + (1 - w) * (1 - pi),
+             "constant": np.minimum(w * pi, (1 - w) * (1 - pi)), "given": given_scale}[unit]
     at = wa.effective_weight(w, pi, unit=given_scale if unit == "given" else unit)
     assert w.min() - 1e-12 <= at <= w.max() + 1e-12
     fn, fp = np.random.default_rng(seed).random((2, 20, 1)) * [[[pi]], [[1 - pi]]]
@@ -307,7 +335,8 @@ def test_an_average_of_scaled_bills_ranks_as_one_weight(states, pi, unit, seed):
 def test_money_is_the_weight_of_the_mean_costs():
     miss, call = np.array([50., 320.]), 40.
     w = miss / (miss + call)
-    assert wa.effective_weight(w, .2, unit=1 / (miss + call)) == pytest.approx(wa.cost_weight(miss.mean(), call))
+    assert wa.effective_weight(w, .2, unit=1 / (miss + call)) == pytest.approx(wa.cost_weight(miss.mean(),
+            call))
     assert wa.effective_weight(w, .2) == pytest.approx(w.mean())
 
 
@@ -346,6 +375,8 @@ test_bad_input = refuses([
 ])
 
 
-@pytest.mark.parametrize("a, b, prevalence", [(1.63632739, 172.309079, 1 - 2.6888e-5), (176.191607, 1.28494587, 1.47242593e-06), (0.200826057, 177.589902, 0.999768865)])
+@pytest.mark.parametrize("a, b, prevalence", [(1.63632739, 172.309079, 1 - 2.6888e-5), (176.191607,
+        1.28494587, 1.47242593e-06), (0.200826057, 177.589902, 0.999768865)])
 def test_positive_share_where_the_hypergeometric_function_overflows(a, b, prevalence):
-    assert_allclose(wa.expected_positive_share(prevalence, a, b), share_by_mpmath(prevalence, a, b), rtol=1e-6)
+    assert_allclose(wa.expected_positive_share(prevalence, a, b), share_by_mpmath(prevalence, a, b),
+                    rtol=1e-6)

@@ -1,4 +1,5 @@
-"""Widgets where readers meet them: on the pages, which have no Python, and in JupyterLab. What they show is compared with the library."""
+"""Widgets where readers meet them: on the pages, which have no Python, and in JupyterLab. What they show is
+compared with the library."""
 import ast
 import contextlib
 import functools
@@ -27,11 +28,13 @@ from cost_eval import plotting
 from test_browser import browser, opened, site  # noqa: F401 (fixtures)
 from test_house import notebook_of
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None,
+                                reason="SKIPPED BROWSER TESTS: no Chromium, apt-get install chromium")
 
 
 # What the library says --------------------------------------------------------------------------------
-# {notebook: function(readout) -> words that the figure must carry}; the other controls stand where the chapter puts them.
+# {notebook: function(readout) -> words that the figure must carry}; the other controls stand where the
+# chapter puts them.
 
 @functools.cache
 def cancer(features):
@@ -44,7 +47,8 @@ def cancer(features):
 
     data, model = load_breast_cancer(), make_pipeline(StandardScaler(), LogisticRegression())
     ill = data.target == 0
-    return ill, cross_val_predict(model, data.data[:, :features], ill.astype(int), cv=10, method="predict_proba")[:, 1]
+    return ill, cross_val_predict(model, data.data[:, :features], ill.astype(int), cv=10,
+                                  method="predict_proba")[:, 1]
 
 
 def home(price):
@@ -54,13 +58,15 @@ def home(price):
     priced, half = (np.where(ill, price * (p < at), p >= at) for at in (cut, .5))
     if loss_difference(half, priced, bounds=(-1, price)).rejects:
         return [f"biopsy above {100 * cut:.0f} % is cheaper: {100 * priced.mean():.0f} against {100 * half.mean():.0f}"]
-    return [f"{100 * cut:.0f} % or 50 %: too close to call" if price > 1 else "50 % is what this price calls for"]
+    return [f"{100 * cut:.0f} % or 50 %: too close to call" if price > 1
+            else "50 % is what this price calls for"]
 
 
 def confusion(threshold):
     ill, p = cancer(3)
     alarm = p >= threshold
-    tn, fp, fn, tp = (int((a & b).sum()) for a, b in ((~ill, ~alarm), (~ill, alarm), (ill, ~alarm), (ill, alarm)))
+    tn, fp, fn, tp = (int((a & b).sum()) for a, b in ((~ill, ~alarm), (~ill, alarm), (ill, ~alarm),
+                                                      (ill, alarm)))
     return [f"TN = {tn}; FP = {fp}; FN = {fn}; TP = {tp}"]
 
 
@@ -70,7 +76,8 @@ def costs(price):
     default = rng.random(4000) < p
     table = np.array([[-1000, price - 1000, 0], [5000, price + 500, 0]])
     choose = np.column_stack([1 - p, p]) @ table
-    bill = [table[default.astype(int), decided].mean() for decided in (choose[:, [0, 2]].argmin(1) * 2, choose.argmin(1))]
+    bill = [table[default.astype(int), decided].mean() for decided in (choose[:, [0, 2]].argmin(1) * 2,
+            choose.argmin(1))]
     return [f"the review saves {bill[0] - bill[1]:.1f} €"]
 
 
@@ -97,9 +104,12 @@ def expected_cost(fn_cost):
 
 def loan(acceptance, defaulters):
     good = [max(0, 20 * acceptance - 10) + 10, max(0, 10 - 20 * acceptance), max(0, 20 * acceptance - 10)]
-    bad, counts = [0, 10, 17.5], {"model A": [[90, 210, 600], [60, 30, 10]], "model B": [[20, 180, 700], [20, 55, 25]]}
-    costs = {name: (1 - defaulters) * g + defaulters * b for name, g, b in zip(["always deny", "always high rate", "always standard"], good, bad)}
-    costs |= {name: (1 - defaulters) * np.dot(n[0], good) / 900 + defaulters * np.dot(n[1], bad) / 100 for name, n in counts.items()}
+    bad, counts = [0, 10, 17.5], {"model A": [[90, 210, 600], [60, 30, 10]],
+                                  "model B": [[20, 180, 700], [20, 55, 25]]}
+    costs = {name: (1 - defaulters) * g + defaulters * b
+             for name, g, b in zip(["always deny", "always high rate", "always standard"], good, bad)}
+    costs |= {name: (1 - defaulters) * np.dot(n[0], good) / 900 + defaulters * np.dot(n[1], bad) / 100
+              for name, n in counts.items()}
     name = min(costs, key=costs.get)
     return [f"cheapest: {name}, {round(costs[name], 9):.2f}"]  # half a cent stays half a cent
 
@@ -107,7 +117,8 @@ def loan(acceptance, defaulters):
 def two_scores(miss, frauds):
     t = np.linspace(-8, 12, 20_001)
     p = frauds / 1000
-    found = [((1 - p) * 10 * norm.sf(t) + p * miss * norm.cdf((t - m) / s)).min() / min((1 - p) * 10, p * miss) for m, s in ((2, 1), (2.6, 2))]
+    found = [((1 - p) * 10 * norm.sf(t) + p * miss * norm.cdf((t - m) / s)).min() / min((1 - p) * 10,
+            p * miss) for m, s in ((2, 1), (2.6, 2))]
     return ["NEC {:.3f} with A, {:.3f} with B".format(*found)]
 
 
@@ -144,7 +155,8 @@ def stopping(saving):
     values, p = np.array([-20, -1, 0, 1, 20]), np.array([.002, .05, .896, .05, .002])
     tilt = brentq(lambda t: softmax(np.log(p) + t * values) @ values - saving / 1000, -1, 1)
     below = np.cumsum(softmax(np.log(p) + tilt * values))[:-1].astype(np.float32)
-    worth = values[np.searchsorted(below, np.random.default_rng(3).random(10_000, dtype=float).astype(np.float32))]
+    worth = values[np.searchsorted(below, np.random.default_rng(3).random(10_000,
+            dtype=float).astype(np.float32))]
     found, looks = difference_sequence(worth, 0 * worth, bounds=(-20, 20)), np.arange(100, 10_001, 100)
     stops = looks[((found.low > 0) | (found.high < 0))[looks - 1]]
     return [f"stream 1 {f'stops after {stops[0]:,}' if len(stops) else 'does not stop'}"]
@@ -155,9 +167,11 @@ def training(repeats, folds):
 
     J, rho = folds * repeats, .2
     error = np.sqrt(rho + (1 - rho) / J)  # of the mean; S is sqrt(1 - rho) on average
-    covers = [1 - 2 * t.sf(t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) / error, J - 1) for c in (1 / (folds - 1), 0)]
+    covers = [1 - 2 * t.sf(t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) / error, J - 1)
+              for c in (1 / (folds - 1), 0)]
     wide = [t.ppf(.975, J - 1) * np.sqrt((1 / J + c) * (1 - rho)) for c in (1 / (folds - 1), 0)]
-    return ["covers {:.3f} corrected, {:.3f} not".format(*covers), "half width {:.2f} corrected, {:.2f} not".format(*wide)]
+    return ["covers {:.3f} corrected, {:.3f} not".format(*covers),
+            "half width {:.2f} corrected, {:.2f} not".format(*wide)]
 
 
 def cost_score(ratio, prevalence):
@@ -180,7 +194,8 @@ def unsure_weight(spread, prevalence):
     odds = (1 - prevalence) * (.3 - .05) / (prevalence * (.8 - .5))
     size = .75 * .25 / spread**2 - 1
     w = beta(.75 * size, .25 * size).ppf((np.arange(4000) + .5) / 4000)
-    unit = np.minimum(w * prevalence, (1 - w) * (1 - prevalence))  # the best constant decision costs the same in every state
+    # the best constant decision costs the same in every state
+    unit = np.minimum(w * prevalence, (1 - w) * (1 - prevalence))
     share, rest = np.mean(w / unit), np.mean((1 - w) / unit)
     return [f"A is cheaper from {odds / (1 + odds):.2f} on H 0.75", f"NEC {share / (share + rest):.2f}:"]
 
@@ -222,7 +237,8 @@ def demonstration(recall, precision):
 
 
 class Widget(NamedTuple):
-    "A chapter's widget: the slider that moves, what the library says, which on its page it is, how to make it (None: by the chapter's cells), a second slider."
+    """A chapter's widget: the slider that moves, what the library says, which on its page it is, how to make
+    it (None: by the chapter's cells), a second slider."""
     slider: str
     says: Callable | None = None
     which: int = 0
@@ -240,25 +256,49 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
     "01_confusion": Widget("threshold", confusion),
     "02_costs": Widget("price of a review, euro", costs),
     "03_metrics": Widget("share of frauds"),
-    "04_decisions": Widget("a miss costs ... false alarms", decisions, tolerance=.01, second="share of malignant"),
+    "04_decisions": Widget("a miss costs ... false alarms", decisions, tolerance=.01,
+                           second="share of malignant"),
     "05_plotting": Widget("recall", demonstration, second="precision"),
-    "10_expected_cost": Widget("share that takes", loan, 0, "from cost_eval.expected_cost import explore_loan as explore", .01, "share of defaulters"),
-    "11_rivals": Widget("cost of a miss", expected_cost, 0, "from cost_eval.rivals import explore_expected_cost as explore"),
-    "12_scores": Widget("a missed fraud costs (euros)", two_scores, 0, "from cost_eval.scores import explore_two_scores as explore", .01, "frauds per 1,000"),
-    "20_bootstrap": Widget("a costly error", bootstrap, 0, "from cost_eval.bootstrap import explore_interval as explore", .01, "test examples"),
-    "21_comparisons": Widget("models tried", comparisons, 0, "from cost_eval.comparisons import explore_luck as explore", 0, "test samples"),
-    "22_how_many": Widget("cost ratio", planning, 0, "from cost_eval.planning import explore_power as explore", .01),
-    "22_how_many stopping": Widget("true saving", stopping, 1, "from cost_eval.planning import explore_stopping as explore"),
-    "23_training": Widget("repeats", training, 0, "from cost_eval.training import explore_repeats as explore", .002, "folds"),
-    "30_cost_score": Widget("cost of a miss", cost_score, 0, "from cost_eval.cost_score import explore_isocost as explore", .01, "prevalence"),
-    "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1, "from cost_eval.weighted_accuracy import explore_ranking as explore", 0, "α"),
-    "40_weighted_accuracy unsure": Widget("how unsure", unsure_weight, 0, "from cost_eval.weighted_accuracy import explore_effective_weight as explore", .015, "prevalence"),
-    "41_metric_study": Widget("metric", None, 0, "from cost_eval.metric_study import explore_metric_study as explore"),
-    "50_outperformance": Widget("value, in its range", outperformance, 0, "from cost_eval.outperformance import explore_outperformance as explore", 0, "prevalence"),
-    "51_curves": Widget("separation", curves, 0, "from cost_eval.curves import explore_tree_curves as explore", .01),
+    "10_expected_cost": Widget("share that takes", loan, 0,
+                               "from cost_eval.expected_cost import explore_loan as explore", .01,
+                               "share of defaulters"),
+    "11_rivals": Widget("cost of a miss", expected_cost, 0,
+                        "from cost_eval.rivals import explore_expected_cost as explore"),
+    "12_scores": Widget("a missed fraud costs (euros)", two_scores, 0,
+                        "from cost_eval.scores import explore_two_scores as explore", .01,
+                        "frauds per 1,000"),
+    "20_bootstrap": Widget("a costly error", bootstrap, 0,
+                           "from cost_eval.bootstrap import explore_interval as explore", .01,
+                           "test examples"),
+    "21_comparisons": Widget("models tried", comparisons, 0,
+                             "from cost_eval.comparisons import explore_luck as explore", 0, "test samples"),
+    "22_how_many": Widget("cost ratio", planning, 0,
+                          "from cost_eval.planning import explore_power as explore", .01),
+    "22_how_many stopping": Widget("true saving", stopping, 1,
+                                   "from cost_eval.planning import explore_stopping as explore"),
+    "23_training": Widget("repeats", training, 0, "from cost_eval.training import explore_repeats as explore",
+                          .002, "folds"),
+    "30_cost_score": Widget("cost of a miss", cost_score, 0,
+                            "from cost_eval.cost_score import explore_isocost as explore", .01, "prevalence"),
+    "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1,
+                                   "from cost_eval.weighted_accuracy import explore_ranking as explore", 0,
+                                   "α"),
+    "40_weighted_accuracy unsure": Widget("how unsure", unsure_weight, 0,
+                                          "from cost_eval.weighted_accuracy import explore_effective_weight "
+                                          "as explore", .015, "prevalence"),
+    "41_metric_study": Widget("metric", None, 0,
+                              "from cost_eval.metric_study import explore_metric_study as explore"),
+    "50_outperformance": Widget("value, in its range", outperformance, 0,
+                                "from cost_eval.outperformance import explore_outperformance as explore", 0,
+                                "prevalence"),
+    "51_curves": Widget("separation", curves, 0,
+                        "from cost_eval.curves import explore_tree_curves as explore", .01),
     "63_hand_over": Widget("price of a person"),
-    "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0, "from cost_eval.missing_labels import explore_missing as explore", 0, "sensitivity"),
-    "64_capacity": Widget("a hit is worth", capacity, 0, "from cost_eval.capacity import explore_capacity as explore", .02),
+    "65_missing_labels": Widget("of those not flagged, verified, %", missing, 0,
+                                "from cost_eval.missing_labels import explore_missing as explore", 0,
+                                "sensitivity"),
+    "64_capacity": Widget("a hit is worth", capacity, 0,
+                          "from cost_eval.capacity import explore_capacity as explore", .02),
 }
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
@@ -272,7 +312,8 @@ def said(says, *values):
 def check_words(widget, readouts, words):
     "The figure's words hold the library's."
     for part in said(widget.says, *map(float, readouts)) if widget.says else []:
-        found = re.search(re.sub(NUMBER, lambda _: f"({NUMBER})", re.escape(part).replace(r"\-", "-").replace(r"\.", ".")), words)
+        found = re.search(re.sub(NUMBER, lambda _: f"({NUMBER})",
+                                 re.escape(part).replace(r"\-", "-").replace(r"\.", ".")), words)
         told = f"at {readouts} the library says {part!r}, the figure {words!r}"
         assert found, told
         numbers = [[float(n) for n in re.findall(NUMBER, text)] for text in (part, found[0])]
@@ -282,26 +323,33 @@ def check_words(widget, readouts, words):
 # On the page ------------------------------------------------------------------------------------------
 
 def test_every_notebook_with_a_widget_is_looked_at():
-    there = {p.stem for p in (ROOT / "nbs").glob("*.ipynb") if 'class=\\"ce-widget\\"' in p.read_text(encoding="utf-8")}
-    assert there - {name.split()[0] for name in WIDGETS} == {"62_app"}, "the app has no slider that moves on the page"
+    there = {p.stem for p in (ROOT / "nbs").glob("*.ipynb") if 'class=\\"ce-widget\\"'
+             in p.read_text(encoding="utf-8")}
+    assert there - {name.split()[0]
+                    for name in WIDGETS} == {"62_app"}, "the app has no slider that moves on the page"
 
 
 def state(widget):
     "What a reader sees of a widget: its sliders' readouts, its picture, the picture's words."
     image = widget.locator("img.ce-shown").first
     image.evaluate("image => image.decode()")
-    return tuple(widget.locator("output").all_text_contents()), image.get_attribute("src"), image.get_attribute("alt")
+    return tuple(widget.locator("output").all_text_contents()), image.get_attribute(
+        "src"), image.get_attribute("alt")
 
 
 @pytest.mark.parametrize("stem", WIDGETS)
 def test_a_slider_moves_the_page(browser, site, docs, stem):  # noqa: F811
-    "On that part of a long page that has it, by mouse and by keyboard; readouts, picture and words follow; no other control is there; they stand right above the picture, the others are a line below."
+    """On that part of a long page that has it, by mouse and by keyboard; readouts, picture and words follow;
+    no other control is there; they stand right above the picture, the others are a line below."""
     name = re.sub(r"^[0-9]+_", "", stem.split()[0])
-    parts = (part for part in sorted(docs.glob(f"{name}*.html")) if re.fullmatch(rf"{name}(_\d+)?", part.stem))
-    places = [(part, k) for part in parts for k in range(part.read_text(encoding="utf-8").count('<div class="ce-widget">'))]
+    parts = (part for part in sorted(docs.glob(f"{name}*.html"))
+             if re.fullmatch(rf"{name}(_\d+)?", part.stem))
+    places = [(part, k) for part in parts
+              for k in range(part.read_text(encoding="utf-8").count('<div class="ce-widget">'))]
     part, place = places[WIDGETS[stem].which]
     with opened(browser, f"{site}/{part.name}", math=False) as page:
-        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")  # one is the answer to a guess
+        # one is the answer to a guess
+        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
         widget = page.locator(".ce-widget").nth(place)
         sliders = widget.locator("> label input").all()
         assert len(sliders) == len(WIDGETS[stem].sliders)
@@ -309,10 +357,12 @@ def test_a_slider_moves_the_page(browser, site, docs, stem):  # noqa: F811
         frames = np.prod([int(slider.get_attribute("max")) + 1 for slider in sliders])
         assert frames >= (25, 60)[len(sliders) - 1] or stem == "41_metric_study", "the study has 23 metrics"
         assert widget.locator(":is(input, select, button)").count() == len(sliders)
-        below = [part.bounding_box()["y"] for part in (*sliders, widget.locator("img").first, *widget.locator(".ce-more").all())]
+        below = [part.bounding_box()["y"] for part in (*sliders, widget.locator("img").first,
+                                                       *widget.locator(".ce-more").all())]
         assert below == sorted(below) and below[len(sliders)] - below[len(sliders) - 1] < 60
         for slider, name in zip(sliders, WIDGETS[stem].sliders):
-            assert slider.evaluate("e => e.labels[0].innerText").strip().startswith(name) and slider.bounding_box()["width"] >= 250
+            assert slider.evaluate("e => e.labels[0].innerText").strip().startswith(
+                name) and slider.bounding_box()["width"] >= 250
             seen = [state(widget)]
             slider.focus()
             for key in ("Home", "ArrowRight", "End"):
@@ -336,7 +386,8 @@ def outside(figure):
         for line in ax.lines:
             if line.get_marker() not in ("None", "", None) and line.get_transform() == ax.transData:
                 points = np.array(line.get_xydata(), float)
-                found += [("mark", *point) for point in points[np.isfinite(points).all(1)] if (point < low).any() or (point > high).any()]
+                found += [("mark", *point) for point in points[np.isfinite(points).all(1)]
+                          if (point < low).any() or (point > high).any()]
         for bar in (patch for patch in ax.patches if hasattr(patch, "get_width")):
             corners = bar.get_extents().transformed(ax.transData.inverted()).get_points()
             seen = (np.ptp(corners, axis=0) > .005 * (high - low)).all()
@@ -358,30 +409,37 @@ def cut_words(figure):
     "Axes that stick out of the drawing with their titles, words, and labels of ticks."
     figure.draw_without_rendering()
     needed = [ax.get_tightbbox().extents for ax in figure.axes]
-    return [("words", *np.round(box)) for box in needed if (box[:2] < -1).any() or (box[2:] > figure.bbox.max + 1).any()]
+    return [("words", *np.round(box)) for box in needed if (box[:2] < -1).any()
+            or (box[2:] > figure.bbox.max + 1).any()]
 
 
 def explored(name):
     "A chapter's widget, and its sliders that move on the page."
-    module, _, function = WIDGETS[name].made.removesuffix(" as explore").removeprefix("from ").partition(" import ")
+    module, _, function = WIDGETS[name].made.removesuffix(" as explore").removeprefix("from ").partition(
+        " import ")
     box = getattr(importlib.import_module(module), function)()
-    return box, [next(c for c in plotting._controls(box) if c.description.startswith(words)) for words in WIDGETS[name].sliders]
+    return box, [next(c for c in plotting._controls(box) if c.description.startswith(words))
+                 for words in WIDGETS[name].sliders]
 
 
 @pytest.mark.parametrize("name", [name for name, widget in WIDGETS.items() if widget.made])
 def test_a_picture_follows_the_hand_and_nothing_is_cut_off_at_either_end(style, monkeypatch, name):
-    """A redraw, by the sliders that move on the page, takes at most 4.5 times what two plain panels take: the 150 ms of a machine that draws these in 33.
-    What is drawn, compared with the axes, and the axes with the drawing, in all corners of what moves on the page, and where it stands.
+    """A redraw, by the sliders that move on the page, takes at most 4.5 times what two plain panels take: the
+    150 ms of a machine that draws these in 33.
+    What is drawn, compared with the axes, and the axes with the drawing, in all corners of what moves on the
+    page, and where it stands.
     """
     _, sliders = explored(name)
     starts = [s.value for s in sliders]
     plain = np.median([processor_time(two_plain_panels) for _ in range(3)])
     for slider in sliders:
-        took = [processor_time(lambda value=value: setattr(slider, "value", value)) for value in plotting._positions(slider)[:4]]
+        took = [processor_time(lambda value=value: setattr(slider, "value", value))
+                for value in plotting._positions(slider)[:4]]
         assert np.median(took[1:]) < 4.5 * plain, slider.description
     figures = []
     monkeypatch.setattr(plotting, "_svg", lambda figure: figures.append(figure) or "<svg></svg>")
-    for corner in (*itertools.product(*((plotting._positions(s)[0], plotting._positions(s)[-1]) for s in sliders)), starts):
+    for corner in (*itertools.product(*((plotting._positions(s)[0], plotting._positions(s)[-1])
+                                        for s in sliders)), starts):
         for each, value in zip(sliders, corner):
             each.value = value
         assert outside(figures[-1]) == [], corner
@@ -406,9 +464,11 @@ def test_without_scripts_the_page_shows_the_first_state(browser, site):  # noqa:
     page = browser.new_page(java_script_enabled=False)
     page.goto(f"{site}/plotting.html")
     widget = page.locator(".ce-widget")
-    assert widget.locator("input:enabled").count() == 0 and widget.locator("output").all_text_contents() == ["0.40", "0.70"]
+    assert widget.locator("input:enabled").count() == 0 and widget.locator("output").all_text_contents() == [
+        "0.40", "0.70"]
     box = widget.locator("img[data-whole]").bounding_box()
-    assert box["width"] > 300 and box["height"] > 100 and "F1 = 0.509" in widget.locator("img[data-whole]").get_attribute("alt")
+    assert box["width"] > 300 and box["height"] > 100 and "F1 = 0.509" in widget.locator(
+        "img[data-whole]").get_attribute("alt")
     page.close()
 
 
@@ -422,7 +482,8 @@ def test_a_widget_fits_a_phone_and_shows_its_focus(browser, site, scheme):  # no
         slider.focus()
         slider.press("ArrowRight")
         assert slider.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
-        text, ground = (widget.locator(".ce-more").evaluate(f"e => getComputedStyle({of}).{what}") for of, what in
+        text, ground = (widget.locator(".ce-more").evaluate(f"e => getComputedStyle({of}).{what}")
+                        for of, what in
                         (("e", "color"), ("document.body", "backgroundColor")))
         light, dark = sorted(sum(map(int, re.findall(r"\d+", color)[:3])) for color in (text, ground))
         assert dark - light > 300, "the line below stands out from the page"
@@ -450,19 +511,23 @@ def lab(tmp_path_factory):
     settings.parent.mkdir(parents=True)
     settings.write_text('{"windowingMode": "none"}')  # else cells that are out of sight are out of the page
     (tmp_path / "CONFIG").mkdir()
-    (tmp_path / "CONFIG/jupyter_lab_config.json").write_text('{"LabApp": {"news_url": null}}')  # no question about news over the page
+    # no question about news over the page
+    (tmp_path / "CONFIG/jupyter_lab_config.json").write_text('{"LabApp": {"news_url": null}}')
     port = free_port()
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "COST_EVAL_STILL": "1", **{f"JUPYTER_{d}_DIR": str(tmp_path / d) for d in ("CONFIG", "DATA", "RUNTIME")},
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "COST_EVAL_STILL": "1",
+           **{f"JUPYTER_{d}_DIR": str(tmp_path / d) for d in ("CONFIG", "DATA", "RUNTIME")},
            "IPYTHONDIR": str(tmp_path / "ipython"), "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
            "JUPYTERLAB_WORKSPACES_DIR": str(tmp_path / "workspaces")}
     log = (tmp_path / "lab.log").open("w")
     process = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path / 'nbs'}",
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}",
+         "--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path / 'nbs'}",
          "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
         env=env, cwd=tmp_path, stdout=log, stderr=subprocess.STDOUT)
     url = f"http://127.0.0.1:{port}"
     try:
-        wait_for(lambda: answers(f"{url}/api"), "JupyterLab does not start", lambda: (tmp_path / "lab.log").read_text()[-3000:])
+        wait_for(lambda: answers(f"{url}/api"),
+                 "JupyterLab does not start", lambda: (tmp_path / "lab.log").read_text()[-3000:])
         yield url, tmp_path / "nbs"
     finally:
         process.terminate()
@@ -510,8 +575,10 @@ def anew(tree, exported):
 
 @pytest.mark.parametrize("stem", dict.fromkeys(name.split()[0] for name in WIDGETS))
 def test_a_widget_still_moves_when_all_cells_have_run(stem):
-    "What its functions lean on is not defined anew by a cell below it: not even a class by the cell that exports it."
-    cells = [cell for cell in json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    """What its functions lean on is not defined anew by a cell below it: not even a class by the cell that
+    exports it."""
+    cells = [cell for cell in json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
+             if cell["cell_type"] == "code"]
     texts = ["".join(cell["source"]) for cell in cells]
     trees = [ast.parse(re.sub(r"^( *)[%!].*", r"\1pass", text, flags=re.M)) for text in texts]
     for k in (k for k, cell in enumerate(cells) if 'class=\\"ce-widget\\"' in json.dumps(cell["outputs"])):
@@ -524,9 +591,11 @@ MADE = [stem for stem, widget in WIDGETS.items() if widget.made]
 
 
 def test_sliders_move_the_widgets_in_jupyterlab(browser, lab):  # noqa: F811
-    "Run the cells, move the slider by keyboard or mouse: picture and words follow, and say what the library says."
+    """Run the cells, move the slider by keyboard or mouse: picture and words follow, and say what the library
+    says."""
     url, folder = lab
-    sources = ["from cost_eval import plotting\nplotting.use_style()", *(f"{WIDGETS[stem].made}\nexplore()" for stem in MADE)]
+    sources = ["from cost_eval import plotting\nplotting.use_style()", *(f"{WIDGETS[stem].made}\nexplore()"
+            for stem in MADE)]
     (folder / "chapters.ipynb").write_text(json.dumps(notebook_of(*sources)), encoding="utf-8")
     page, complaints = browser.new_page(viewport={"width": 1500, "height": 1000}), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -537,7 +606,8 @@ def test_sliders_move_the_widgets_in_jupyterlab(browser, lab):  # noqa: F811
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     outputs = page.locator(".jp-OutputArea-output:has(img.widget-image)")
-    wait_for(lambda: outputs.count() == len(MADE) and idle.count(), "not all widgets are shown", outputs.count)
+    wait_for(lambda: outputs.count() == len(MADE) and idle.count(), "not all widgets are shown",
+             outputs.count)
     for k, stem in enumerate(MADE):
         move_in_lab(page, outputs.nth(k), WIDGETS[stem], by_mouse=k % 2)
     page.close()
@@ -546,10 +616,12 @@ def test_sliders_move_the_widgets_in_jupyterlab(browser, lab):  # noqa: F811
 
 def move_in_lab(page, output, widget, by_mouse):
     "Move the slider of one widget; wait until it agrees with the library."
-    image, sliders = output.locator("img.widget-image"), output.locator(".widget-inline-hbox:has(.noUi-target)")
+    image, sliders = output.locator("img.widget-image"), output.locator(
+        ".widget-inline-hbox:has(.noUi-target)")
     row = sliders.filter(has_text=widget.slider).last
     readout, handle = row.locator(".widget-readout"), row.locator(".noUi-handle")
-    row.evaluate("row => row.scrollIntoView({block: 'center'})")  # at the edge one of JupyterLab's messages may lie over it
+    # at the edge one of JupyterLab's messages may lie over it
+    row.evaluate("row => row.scrollIntoView({block: 'center'})")
     assert row.locator(".noUi-target").bounding_box()["width"] >= 250
     before = image.get_attribute("src"), readout.text_content()
     at_end = handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
@@ -565,10 +637,12 @@ def move_in_lab(page, output, widget, by_mouse):
         for _ in range(3):
             page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
 
-    assert all(output.locator(".widget-label").evaluate_all("labels => labels.map(e => e.scrollWidth <= e.clientWidth)")), "labels are whole"
+    assert all(output.locator(".widget-label").evaluate_all(
+        "labels => labels.map(e => e.scrollWidth <= e.clientWidth)")), "labels are whole"
 
     def readouts():
-        return [sliders.filter(has_text=name).last.locator(".widget-readout").text_content() for name in widget.sliders]
+        return [sliders.filter(has_text=name).last.locator(".widget-readout").text_content()
+                for name in widget.sliders]
 
     def words():
         text = image.evaluate("async image => (await fetch(image.src)).text()")
