@@ -302,7 +302,7 @@ CASES = {
         "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said,
                           argument="models['a']"),
         "read_blocks": Case(via=lambda read, **options: len(list(read(__file__.replace("test_options.py",
-        "previous_calls.csv"), **options))), rows=9),
+        "miscalibrated.csv"), **options))), rows=9),
         "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
         "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": SCORES[::-1], "d": np.where(Y,
         "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",),
