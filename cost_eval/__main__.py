@@ -23,7 +23,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import tomllib
 import warnings
 from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
@@ -31,7 +30,6 @@ from pathlib import Path
 
 from . import datasets, reproduce
 from .core import VERIFICATION_BIAS, optional_import, pandas, seen_labels, unknown_name, unordered
-from .costs import CostMatrix
 from .page import grave_first, short_ladder
 from .planning import check_rule, count_rule
 from .policies import RULES, DecisionRule
@@ -209,7 +207,7 @@ def _add_evaluate(commands):
     for title, rows in _GROUPS.items():
         _add_options(parser.add_argument_group(title), *rows)
     parser.set_defaults(rule="calibrated", method="auto", confidence=0.95, seed=0, scenario=[], about=[])
-    parser.set_defaults(run=_evaluate, parser=parser, models=None, kept_costs=None)
+    parser.set_defaults(run=_evaluate, parser=parser)
 
 
 def _add_options(parser, *rows):
@@ -296,22 +294,19 @@ _GROUPS = {
     "output": (
         ("html", "FILE", "the whole report as one page"),
         ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
-        ("latex", "FILE", "the same for a paper"),
         ("json", "FILE", "everything as JSON"),
         ("metrics", "FILE", "flat names and numbers for an experiment tracker, as JSON"),
-        ("save-recipe", "FILE.toml", "the options and the counts, without any row: for --recipe"),
+        ("save-recipe", "FILE", "the options and the counts as JSON, without any row: for --recipe"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
         ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
         ("about", "ITEM=TEXT", "background for the page: population=..., 'costs named by=...'"),
     ),
 }
 
-
 # %% ../nbs/95_command_line.ipynb #ev1
 _WRITERS = {
     "html": lambda report, about: report.to_html(about=about),
     "markdown": lambda report, about: report.to_markdown(about=about),
-    "latex": lambda report, about: report.to_latex(about=about),
     "json": lambda report, about: json.dumps(report.to_dict(), indent=1),
     "metrics": lambda report, about: json.dumps(report.metrics(), indent=1),
 }
@@ -331,15 +326,10 @@ def _evaluate(arguments):
     rule = _rule_text(report, arguments) if arguments.save_rule else ""
     _print_report(report)
     if arguments.recipe:
-        change = report.compare(arguments.recipe)
-        print(f"\nBeside {arguments.recipe}:\n{change}")
-        _print_table(
-            change.table[["model", "then", "now", "change", "low", "high", "mix", "rates", "amounts"]]
-        )
-        _print_table(change.rates)
+        _print_change(report, arguments)
     if arguments.save_recipe:
-        report.recipe(arguments.save_recipe, also={"command": arguments.command})
-        print(f"written: {arguments.save_recipe}")
+        recipe = report.recipe() | {"options": _options(arguments)}
+        _write(arguments.save_recipe, json.dumps(recipe, indent=1))
     for name, path in outputs.items():
         _write(path, _WRITERS[name](report, about))
     if rule:
@@ -349,44 +339,39 @@ def _evaluate(arguments):
 
 def _recalled(parser, arguments, argv):
     "The arguments with those of the recipe where none are given here."
-    try:
-        last = tomllib.loads(Path(arguments.recipe).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"--recipe: {arguments.recipe} cannot be read ({error})") from None
-    try:
-        kept, costs = last["command"], last["costs"]
-        options = {k: v for k, v in kept["options"].items() if not (arguments.costs and k in _OUTCOMES)}
-        matrix = CostMatrix(costs["array"], classes=costs["classes"], decisions=costs["decisions"])
-        options |= {"label": kept["label"], "models": kept["models"], "kept_costs": matrix}
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError(
-            f"--recipe: {arguments.recipe} names no columns; --save-recipe writes one that does"
-        ) from None
-    arguments.parser.set_defaults(line=arguments.line, **options)
+    recipe = _read_json(arguments.recipe, "--recipe")
+    if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
+        raise ValueError(f"--recipe: {arguments.recipe} holds no options; --save-recipe writes a file that does")
+    options, prices = recipe["options"], ("costs", *_OUTCOMES)
+    if any(getattr(arguments, name) is not None for name in prices):
+        other = _OUTCOMES if arguments.costs else ("costs",)
+        options = {name: value for name, value in options.items() if name not in other}
+    arguments.parser.set_defaults(last=recipe, line=arguments.line, **options)
     return parser.parse_args(argv)
 
 
-def _needs_no_other(frame, arguments):
-    "Refuse a file without the columns of the recipe."
-    models = {} if arguments.scores or arguments.posteriors else arguments.models
-    columns = [c for one in models.values() for c in (one.values() if isinstance(one, dict) else [one])]
-    columns += _items(arguments.label, frame.columns)
-    columns += [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
-    gone = [c for c in dict.fromkeys(columns) if isinstance(c, str) and c not in frame.columns]
-    if gone:
-        raise ValueError(
-            f"--recipe: {arguments.recipe} asks for the columns {gone}, but there are {list(frame.columns)}; "
-            "give the file these columns, or say here what they are called now: --label COL, --scores COL"
-        )
+def _read_json(path, option: str):
+    "What a file of JSON holds."
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{option}: {path} is not complete JSON ({error}); name another file") from None
 
 
-def _command(found, arguments) -> dict:
-    "What the command was asked, for a recipe: not which files, nor what is written; labels and models apart."
+def _options(arguments) -> dict:
+    "What the command was asked, for a recipe: not which files, nor what is written."
     kept = [name for title in ("columns", "costs", "decisions") for name, *_ in _GROUPS[title]]
-    apart = ("label", "scores", "posteriors", "costs", "recipe")
-    given = {name: getattr(arguments, name) for name in kept if name not in apart}
-    options = {k: v for k, v in given.items() if isinstance(v, (str, int, float, list)) and v != []}
-    return {"label": arguments.label or found.label, "models": found.models, "options": options}
+    given = {name: getattr(arguments, name) for name in kept if name != "recipe"}
+    return {name: value for name, value in given.items() if value not in (None, [])}
+
+
+def _print_change(report, arguments):
+    "The report beside the last one, if they can be compared."
+    print(f"\nBeside {arguments.recipe}:")
+    try:
+        _print_table(report.compare(arguments.last))
+    except ValueError as error:
+        print(f"not compared: {_in_the_shell(str(error))}")
 
 
 def _rule_text(report, arguments) -> str:
@@ -399,14 +384,11 @@ def _rule_text(report, arguments) -> str:
 
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
-    if arguments.models is not None:
-        _needs_no_other(frame, arguments)
     found, asked = _columns_of(frame, arguments, costs), _items(arguments.label, frame.columns)
     arguments.where = found.models
-    arguments.command = _command(found, arguments)
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
     if isinstance(costs, dict):
-        costs = _all_costs(frame, found.label, arguments)
+        _check_costs(frame, found.label, arguments)
     scenarios = {name: _with_columns(one, frame) for name, one in arguments.scenarios.items()}
     given = {
         "groups": arguments.group,
@@ -456,6 +438,7 @@ _OPTIONS = {
     "method": "--method NAME",
     "ids": "--id COL",
     "confidence": "--confidence Q",
+    "last": "--group COL on the rows of both months in one file, COL the month",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
 }
 
@@ -583,8 +566,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
     except ValueError as error:
         if not str(error).startswith("label: ") or arguments.label:
             raise
-        _ask_label(frame, arguments, taken, table, str(error))
-        return _columns_of(frame, arguments, costs)
+        _refuse_label(frame, arguments, taken, table, str(error))
     said, *others = found.notes
     print(said, "(--label, --scores, --posteriors say otherwise.)", *others)
     return found
@@ -595,8 +577,7 @@ def _models_of(frame, arguments, given) -> dict | None:
     columns = frame.columns
     models = _posteriors_of(frame, arguments.posteriors, given) if arguments.posteriors else {}
     models |= {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text, columns)}
-    kept = arguments.models if not (arguments.scores or arguments.posteriors) else None
-    return (kept or {}) | models or None
+    return models or None
 
 
 def _posteriors_of(frame, text: str, given: dict) -> dict:
@@ -655,7 +636,7 @@ def _costs_of(arguments):
         raise ValueError(f"--costs: {arguments.costs} and --{next(iter(given))} both price errors; give one")
     if arguments.costs:
         return _cost_table(arguments.costs)
-    return given if given or arguments.kept_costs is None else arguments.kept_costs
+    return given
 
 
 def _scenarios_of(texts: list) -> dict:
@@ -741,96 +722,44 @@ def _pairs(texts: list, option: str, form: str) -> dict:
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 # %% ../nbs/95_command_line.ipynb #ask1
-def _terminal() -> bool:
-    "Does a person read and type?"
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
-def _ask(arguments, why: str, questions: list, more: list):
-    "Set what is missing as answered; where nobody answers, refuse with a command that would work."
-    options = {option: example for option, _, example, _ in [*questions, *more]}
-    if _terminal():
-        options = {}
-        for option, question, _, read in questions:
-            options[option] = _answer(question, read)
-            setattr(arguments, option, options[option])
-    line = shlex.join([*arguments.line, *(f"--{option}={value}" for option, value in options.items())])
-    if not _terminal():
-        raise ValueError(f"{why}; for example: {line}")
-    print(f"(The same without this question: {line})")
-    arguments.line = shlex.split(line)
-
-
-def _answer(question: str, read):
-    "What somebody types, asked again until it can be read."
-    while True:
-        try:
-            return read(input(f"{question} ").strip())
-        except EOFError:
-            raise ValueError("no answer, so nothing was evaluated; --help lists the options") from None
-        except (ValueError, argparse.ArgumentTypeError) as error:
-            print(error)
-
-
-def _one_of(names: list):
-    "A reader of one of these names."
-
-    def read(text):
-        if text not in names:
-            raise ValueError(f"{text!r} is none of {', '.join(map(str, names))}")
-        return text
-
-    return read
-
-
-def _ask_label(frame, arguments, taken: list, costs, why: str):
-    "Which column holds the true labels, asked among those with two values."
+def _refuse_label(frame, arguments, taken: list, costs, why: str):
+    "No true labels: refused with a command that names a column of two values, where there is one."
     two = [c for c in frame.columns if isinstance(c, str) and c not in taken and frame[c].nunique() == 2]
     if not two:
         raise ValueError(why)
-    question = f"Which column says what turned out to be true: {' or '.join(two)}?"
-    more = _cost_questions(frame, two[0], arguments) if costs is None else []
-    _ask(arguments, f"--{why}", [("label", question, two[0], _one_of(two))], more)
+    more = _missing_costs(frame, two[0], arguments) if costs is None else {}
+    raise ValueError(f"--{why}; for example: {_line(arguments, {'label': two[0]} | more)}")
 
 
-def _cost_questions(frame, label, arguments) -> list:
-    "Option, question, example and reader of what is not said of two classes and their errors."
-    labels, columns = seen_labels(frame[label].dropna().to_numpy()), list(frame.columns)
-    found: list = []
+def _line(arguments, options: dict) -> str:
+    "The command as it was typed, with more options."
+    return shlex.join([*arguments.line, *(f"--{option}={value}" for option, value in options.items())])
+
+
+def _missing_costs(frame, label, arguments) -> dict:
+    "Option -> example, of what is not said of two classes and their errors."
+    labels, found = seen_labels(frame[label].dropna().to_numpy()), {}
     if len(labels) == 2 and unordered(labels) and arguments.positive is None:
-        names, rarer = [*map(str, labels)], str(frame[label].value_counts().index[-1])
-        question = f"Which is the positive class (overlooking it is a miss): {' or '.join(names)}?"
-        found.append(("positive", question, rarer, _one_of(names)))
-
-    def amount(text):
-        value = _number_or_column(text)
-        return _one_of(columns)(value) if isinstance(value, str) else value
-
+        found["positive"] = str(frame[label].value_counts().index[-1])  # the rarer one
     fp = 1 if arguments.fp is None else arguments.fp
-    for option, question, example in (
-        ("fp", "What does a false alarm cost?", fp),
-        ("fn", "And a miss, in the same unit?", 20 * fp if isinstance(fp, (int, float)) else 20),
-    ):
-        if getattr(arguments, option) is None:
-            found.append((option, question, example, amount))
-    return found
+    examples = {"fp": fp, "fn": 20 * fp if isinstance(fp, (int, float)) else 20}
+    return found | {option: v for option, v in examples.items() if getattr(arguments, option) is None}
 
 
-def _all_costs(frame, label, arguments) -> dict:
-    "The costs of outcomes, asked for where they are not said."
-    questions = _cost_questions(frame, label, arguments)
-    missing = [option for option, *_ in questions if option != "positive"]
-    if missing or questions and _terminal():
-        labels = seen_labels(frame[label].dropna().to_numpy())
-        if len(labels) > 2:
-            top = ",".join(map(str, ["class", *labels]))
-            raise ValueError(
-                f"--costs FILE says what errors cost, as there are {len(labels)} classes; write a table with "
-                f"the line {top!r:.200} on top, a line a true class, and the cost of each decision"
-            )
+def _check_costs(frame, label, arguments):
+    "Refuse costs by outcome that are not all said, with a command that says them."
+    options = _missing_costs(frame, label, arguments)
+    missing = [option for option in options if option != "positive"]
+    labels = seen_labels(frame[label].dropna().to_numpy())
+    if missing and len(labels) > 2:
+        top = ",".join(map(str, ["class", *labels]))
+        raise ValueError(
+            f"--costs FILE says what errors cost, as there are {len(labels)} classes; write a table with "
+            f"the line {top!r:.200} on top, a line a true class, and the cost of each decision"
+        )
+    if missing:
         why = f"{' and '.join(f'--{option}' for option in missing)} missing: say what errors cost"
-        _ask(arguments, why, questions, [])
-    return _costs_of(arguments)
+        raise ValueError(f"{why}; for example: {_line(arguments, options)}")
 
 # %% ../nbs/95_command_line.ipynb #dec1
 def _add_decide(commands):
@@ -841,8 +770,6 @@ def _add_decide(commands):
     _add_rule_columns(parser)
     what = "CSV to write: the rows with one more column, the decision"
     parser.add_argument("--out", required=True, metavar="FILE", help=what)
-    what = "and why: probabilities, expected costs, a sentence"
-    parser.add_argument("--explain", action="store_true", help=what)
     what = "at most so many of the rows get the second decision: 200, or 10%%"
     _add_options(parser, ("capacity", "N", what))
     parser.set_defaults(run=_decide)
@@ -948,18 +875,18 @@ def _decide(arguments):
     columns: list = []
     try:
         for k, frame in enumerate(frames):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UserWarning)
-                added = _decided_columns(rule, frame, arguments, capacity)
-            notes += [str(warning.message) for warning in caught]
+            decided, said = _decided(rule, frame, arguments, capacity)
+            notes += said
             columns = columns or list(frame.columns)
             if list(frame.columns) != columns:
                 raise ValueError(
                     f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
                 )
-            frame.assign(**added).to_csv(part, index=False, mode="a" if k else "w", header=not k)
+            if "decision" in columns:
+                raise ValueError("--out: the rows have a column 'decision' already; rename it")
+            frame.assign(decision=decided).to_csv(part, index=False, mode="a" if k else "w", header=not k)
             for label in rule.decisions:
-                taken[label] += int((added["decision"] == label).sum())
+                taken[label] += int((decided == label).sum())
         part.replace(arguments.out)
     finally:
         part.unlink(missing_ok=True)
@@ -970,16 +897,13 @@ def _decide(arguments):
     return 0
 
 
-def _decided_columns(rule, frame, arguments, capacity) -> dict:
-    "The decision about each row, and the reasons if they are asked for."
-    values, costs = _rule_values(rule, unnested(frame), arguments), _rule_costs(frame, arguments)
-    added = {"decision": rule.decide(values, costs, capacity=capacity)}
-    if arguments.explain:
-        told = rule.explain(values, costs, capacity=capacity)
-        added = {name: told[name].to_numpy() for name in told.columns} | added
-    if twice := next((name for name in added if name in frame.columns), None):
-        raise ValueError(f"--out: the rows have a column {twice!r} already; rename it")
-    return added
+def _decided(rule, frame, arguments, capacity) -> tuple:
+    "The decision about each row, and what is to be said."
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        values, costs = _rule_values(rule, unnested(frame), arguments), _rule_costs(frame, arguments)
+        decided = rule.decide(values, costs, capacity=capacity)
+    return decided, [str(warning.message) for warning in caught]
 
 
 def _check(arguments):
@@ -1023,12 +947,7 @@ def _history_of(path: Path) -> dict:
     if not path.exists():
         print(f"{path}: the first check")
         return {}
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"--history: {path} is not complete JSON ({error}); name another file to begin anew"
-        ) from None
+    return _read_json(path, "--history")
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
 def _add_app(commands):

@@ -34,7 +34,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from .core import check_choice, check_range
+from .core import check_range
 from .page import answers, frame_html, grave_first, sentences, short_ladder
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
@@ -376,23 +376,6 @@ class App:
         """
         return tuple(box.description for box in self.models.children if box.value)
 
-    def choose(self, *names: str) -> None:
-        """Tick these models and no others.
-
-        Parameters
-        ----------
-        *names : str
-            of `models`
-        """
-        known = [box.description for box in self.models.children]
-        for name in names:
-            check_choice(name, known, "names")
-        self._quiet = True
-        for box in self.models.children:
-            box.value = box.description in names
-        self._quiet = False
-        self._compute()
-
     def lines(self) -> list[str]:
         """What the page says, sentence by sentence.
 
@@ -576,8 +559,6 @@ class App:
 
     def _draw(self):
         "The chosen picture."
-        if self.report is None:
-            return
         self.image.value = self._picture(self.panel.value)
         words = self.report.robustness().words() if self.panel.value == "map" else ""
         self.caption.value = _paragraph(words) if words else ""
@@ -599,8 +580,6 @@ class App:
 
     def _prepare(self, _):
         "Report and rule as links."
-        if self.report is None:
-            return
         self.box.add_class("ce-busy")
         try:
             self.link.value = _link("report.html", self.report.to_html(), "the report (one HTML page)")

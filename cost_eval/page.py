@@ -15,7 +15,7 @@ from .core import Axes, DataFrame, Figure
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
            'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of',
            'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page',
-           'markdown_page', 'latex_page', 'flat_metrics', 'as_dict']
+           'markdown_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -729,11 +729,12 @@ def _for_the_record(report, about: Mapping[str, Any] | None) -> list[tuple[str, 
     "(item, sentence) of what a report on paper should say: what only people know, and what the report knows."
     about = {str(k): str(v) for k, v in (about or {}).items()}
     said = [(item, about.pop(item, f"not stated ({hint})")) for item, hint in ABOUT.items()]
-    made = report.provenance
+    made, counted = report.provenance, zip(report.classes, report._case.samples_of_classes)
+    sizes = ", ".join(f"{label} {size}" for label, size in counted)
     return [
         *said,
         *about.items(),
-        ("samples", f"{report.n}: " + _list(report.classes, report._case.samples_of_classes)),
+        ("samples", f"{report.n}: {sizes}"),
         ("prevalence", _prevalence(report)),
         ("models", "; ".join(f"{name}: {words}" for name, words in report.taken.items())),
         ("decisions", _rules(report)),
@@ -746,15 +747,10 @@ def _for_the_record(report, about: Mapping[str, Any] | None) -> list[tuple[str, 
     ]
 
 
-def _list(labels, values) -> str:
-    return ", ".join(f"{label} {value}" for label, value in zip(labels, values))
-
-
 def _prevalence(report) -> str:
-    both = report.sample_priors, report.priors
-    shares = [_list(report.classes, [f"{100 * p:.3g} %" for p in part]) for part in both]
+    seen, target = (_shares(report.classes, part) for part in (report.sample_priors, report.priors))
     same = np.allclose(report.sample_priors, report.priors)
-    return f"in the sample {shares[0]}; costs are for " + ("the same" if same else shares[1])
+    return f"in the sample {seen}; costs are for {'the same' if same else target}"
 
 
 def _calibration(report) -> str:
@@ -1410,51 +1406,6 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
         rows += [[_cell(v) for v in row] for row in frame.head(200).itertuples(index=False)]
         table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
         parts += [f"## {title}", table]
-    return "\n\n".join(parts) + "\n"
-
-
-_LATEX = {c: "\\" + c for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-
-
-def latex_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
-    """Sentences and tables for a paper (needs the package booktabs).
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-    about : mapping, optional
-        what only people know
-
-    Returns
-    -------
-    str
-        LaTeX, without a preamble
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> latex_page(report).count("begin{tabular}")
-    7
-    """
-
-    def safe(text) -> str:
-        return "".join(_LATEX.get(c, c) for c in str(text))
-
-    parts = ["\n\n".join(safe(line) for line in sentences(report))]
-    for title, frame in sections(report, about):
-        form = "lp{11cm}" if title == "For the record" else "l" + "r" * (frame.shape[1] - 1)
-        rows = [" & ".join(safe(_cell(v)) for v in row) + r" \\" for row in frame.itertuples(index=False)]
-        head = " & ".join(map(safe, frame.columns)) + r" \\"
-        lines = [rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule", *rows[:200], r"\bottomrule"]
-        parts.append(rf"\paragraph{{{safe(title)}}}" + "\n\n" + "\n".join([*lines, r"\end{tabular}"]))
     return "\n\n".join(parts) + "\n"
 
 # %% ../nbs/58_page.ipynb #60bc2a18

@@ -28,12 +28,10 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Report', 'evaluate', 'evaluate_counted', 'ReportChange', 'translation_table']
+__all__ = ['Report', 'evaluate', 'evaluate_counted', 'translation_table']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
-import json
-import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -46,7 +44,7 @@ import numpy as np
 from scipy import stats
 
 from . import page
-from .bootstrap import METHODS, independent_difference
+from .bootstrap import METHODS, independent_difference, interval
 from cost_eval.comparisons import (
     Asked,
     Judged,
@@ -83,7 +81,6 @@ from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .decisions import AffineCalibrator, NotMet, read_requirements
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
-from .planning import cost_change
 from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from cost_eval.samples import (
@@ -91,7 +88,6 @@ from cost_eval.samples import (
     Annotators,
     Decisions,
     Samples,
-    Scores,
     by_annotation,
     only_labelled,
     read_samples,
@@ -120,7 +116,6 @@ class _Entry:
     main: bool = False
     cut: tuple = (np.nan, np.nan, np.nan)  # threshold, and the range of thresholds that decide alike
     can: Any = None  # column of the costs, of a constant that is declared; None: any decision can be taken
-    first: Any = None  # (N,) the decisions in the first of several draws of the folds
 
 
 def _case_of(
@@ -231,8 +226,7 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = 
     apart = [_steps(fits, e.model, e.rule) for e in entries]
     codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1], apart)
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}
-    first = [e.decisions[0] if e.decisions.ndim > 1 else None for e in entries]
-    drawn = [replace(e, decisions=code, first=one) for e, code, one in zip(entries, codes, first)]
+    drawn = [replace(e, decisions=code) for e, code in zip(entries, codes)]
     return drawn, said, replace(case, **mixed), errors
 
 
@@ -318,7 +312,7 @@ def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Cas
     repeats = np.bincount(unit, case.repeats)
     groups = None if case.groups is None else case.groups[first]
     few = replace(case, y=case.y[first], weight=repeats, repeats=repeats, groups=groups)
-    *entries, oracle = [replace(e, decisions=e.decisions[first], first=None) for e in (*entries, oracle)]
+    *entries, oracle = [replace(e, decisions=e.decisions[first]) for e in (*entries, oracle)]
     return few, entries, oracle
 
 
@@ -1099,50 +1093,39 @@ class Report(Result):
         """
         return page.flat_metrics(self, all=all)
 
-    def recipe(self, path: str | Path | None = None, *, also: Mapping[str, Any] | None = None) -> dict:
-        """What makes this report again from other rows, and what came of it: no row is in it.
-
-        Parameters
-        ----------
-        path : path, optional
-            TOML file to write, which `compare` reads
-        also : mapping, optional
-            what else to keep, as `cost-eval evaluate --save-recipe` keeps its columns and options
+    def recipe(self) -> dict:
+        """The settings of this report and its counts, fit for JSON; no row is in it.
 
         Returns
         -------
         dict
             "settings": `evaluate(y_true, models, costs, **recipe["settings"])` asks the same again;
-            "again": what has a value for each row and must be given anew; "costs"; checksum, date, rows;
-            "last": each model's counts (own costs: how often each loss occurred), what `compare` needs
-
-        Raises
-        ------
-        ValueError
-            For a report made from counts.
+            "again": what else was given and must be given anew; checksum, date, number of rows; "classes",
+            "decisions", "costs"; "models": each model's counts, which `compare` needs, empty with weights,
+            clusters and costs of single rows
         """
-        found = _recipe(self) | _kept_value(also or {})
-        _written(_toml_text(found), path)
-        return found
+        return _recipe(self)
 
-    def compare(self, last: "Report | Mapping[str, Any] | str | Path") -> "ReportChange":
-        """This report beside an earlier one of other rows: what has changed, how sure that is, and whether
-        errors have become more frequent.
+    def compare(self, last: "Report | Mapping[str, Any]") -> DataFrame:
+        """This report beside an earlier one of other rows.
 
         Parameters
         ----------
-        last : Report, mapping or path
-            the earlier report, its `recipe()`, or the file of it
+        last : Report or mapping
+            the earlier report, or its `recipe()`
 
         Returns
         -------
-        ReportChange
-            .table .rates .sentence .notes
+        DataFrame
+            columns model, what, then, now, change, low, high: of each model that both have, cheapest first,
+            the cost per case, its change with interval (two independent samples), and of each class the
+            prevalence, the share of errors, and what an error costs
 
         Raises
         ------
         ValueError
-            For what is no recipe, for other classes or decisions, where no model is in both.
+            For what is no recipe, for other classes or decisions, where no model is in both, and with
+            weights, clusters, and costs of single rows.
         """
         return _compare(self, last)
 
@@ -1201,21 +1184,6 @@ class Report(Result):
             the page
         """
         return _written(page.markdown_page(self, about), path)
-
-    def to_latex(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
-        """Sentences and tables for a paper (needs the package booktabs).
-
-        Parameters
-        ----------
-        path, about : optional
-            as for `to_html`
-
-        Returns
-        -------
-        str
-            LaTeX, without a preamble
-        """
-        return _written(page.latex_page(self, about), path)
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
@@ -1347,7 +1315,7 @@ def evaluate(
     -------
     Report
         .best .winner .differences .against_constant .ladder .alternatives .breakdown() .groups .areas
-        .constraint .scenarios .summary() .plot() .robustness() .to_html(path) .to_markdown() .to_latex()
+        .constraint .scenarios .summary() .plot() .robustness() .to_html(path) .to_markdown()
         .metrics() .to_dict() .provenance
 
     Raises
@@ -1715,326 +1683,141 @@ _PER_ROW = ("groups", "clusters", "sample_weight", "ids", "propensity", "folds")
 
 
 def _recipe(report: Report) -> dict:
-    "What was asked, of what, and what came of it, without a row."
-    if report._asked is None:
-        raise ValueError("recipe: this report was made from counts; call evaluate on the rows")
-    asked: dict[str, Any] = {name: value for name, value in report._asked.items() if value is not None}
-    again = [name for name in _PER_ROW if np.ndim(asked.get(name, 0)) > 0]
-    settings = {name: _kept_value(value) for name, value in asked.items() if name not in again}
+    "What was asked and what came of it, without a row."
+    asked = {name: value for name, value in report._asked.items() if value is not None}
+    again = [k for k, value in asked.items() if k in _PER_ROW and np.ndim(value) or k == "scenarios"]
+    settings = {name: _kept(value) for name, value in asked.items() if name not in again}
     settings["draws"] = report.draws  # None: as many as it took
     if "priors" in settings:
         settings["priors"] = report.priors.tolist()
     if not isinstance(settings.get("rng", 0), int):
         del settings["rng"]
-    scenarios = {name: _kept_costs(one, report.costs) for name, one in asked.get("scenarios", {}).items()}
-    if scenarios:
-        settings["scenarios"] = scenarios
-    if None in scenarios.values():  # costs of single rows
-        again.append("scenarios")
-        del settings["scenarios"]
-    case, labels = report._case, {"classes": report.classes, "decisions": report.decisions}
-    made = {k: v for k, v in report.provenance.items() if k in ("package", "date", "rows", "data")}
-    costs = {name: _kept_value(value) for name, value in labels.items()}
-    found = {"recipe": 1, **made, "again": again, "settings": settings}
-    return found | {"costs": costs | {"array": report.cost_array.tolist()}, "last": _last_time(case, report)}
+    made = {name: report.provenance[name] for name in ("package", "date", "rows", "data")}
+    labels = {name: list(map(str, getattr(report, name))) for name in ("classes", "decisions")}
+    found = made | {"settings": settings, "again": again} | labels
+    return found | {"costs": report.cost_array.tolist(), "models": _counts(report)}
 
 
-def _kept_value(value):
-    "As JSON and TOML have it."
+def _kept(value):
+    "As JSON has it; a cell of the table as `read_requirements` reads it."
     if isinstance(value, Mapping):
-        return {_kept_name(name): _kept_value(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_kept_value(one) for one in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
+        named = {k: ":".join(map(str, k)) if isinstance(k, tuple) else str(k) for k in value}
+        return {named[name]: _kept(one) for name, one in value.items()}
+    return np.asarray(value).tolist()
 
 
-def _kept_name(name) -> str:
-    "A name as text; of a cell as `read_requirements` reads it."
-    return ":".join(map(str, name)) if isinstance(name, tuple) else str(name)
-
-
-def _kept_costs(costs, known: CostMatrix):
-    "The matrix, classes and decisions in the order of those `known`; None for costs of single rows."
-    costs = as_costs(costs, classes=known)
-    return None if isinstance(costs, ExampleCosts) else costs.array.tolist()
-
-
-def _last_time(case: _Case, report: Report) -> dict:
-    "Counts of each model, and what a later month needs to tell a change."
-    mains = [e for e in report._entries if e.main]
-    wide = case.intervals([e.decisions for e in mains], (1 + case.confidence) / 2)
-    whole = case.clusters is None and (case.weight is None or case.repeated)
-    least, most = case.attainable()
-    found: dict = {
-        "whole": whole,
-        "shifted": case.shifted,
-        "priors": case.priors.tolist(),
-    }
-    found |= {"least": least.tolist(), "most": most.tolist(), "models": {}}
-    for e, *ends in zip(mains, wide.low, wide.high):
-        counts, cost = case.count(e.decisions), case.cost(e.decisions)
-        plain = case.own is None and case.mixed is None
-        own = {} if plain else _own_losses(case, e.decisions, counts)
-        of = {"rule": e.rule, "cost": cost, "wide": [float(end) for end in ends], "counts": counts.tolist()}
-        of["cells"] = whole and bool((e.decisions < len(report.decisions)).all())  # no mean over draws
-        if whole and not of["cells"]:
-            of["first"] = case.count(e.first).tolist()
-        found["models"][e.model] = of | own
+def _counts(report: Report) -> dict:
+    """Of each model (class, shares of the decisions over draws of the folds, samples); nothing where counts
+    do not hold all that matters.
+    """
+    found: dict = {}
+    case, mains = report._mains
+    for entry in mains if case.counted else ():
+        kind, first = kinds([case.y, entry.decisions])
+        columns = case.y[first], case.mixtures[entry.decisions[first]], np.bincount(kind, case.repeats)
+        y, shares, many = (column.tolist() for column in columns)
+        found[entry.model] = [[k, share, int(n)] for k, share, n in zip(y, shares, many)]
     return found
 
 
-def _own_losses(case: _Case, decisions, counts) -> dict:
-    "Mean amounts of the cells, and how often each loss (a mean over draws) occurs in each class."
-    losses, weight = case.losses(decisions), np.ones(len(case.y)) if case.weight is None else case.weight
-    paid = np.zeros(counts.shape)
-    np.add.at(paid, case.y, weight[:, None] * case.mixtures[decisions] * case.costs_of_rows)
-    amounts = np.where(counts > 0, paid / np.where(counts > 0, counts, 1), case.costs.array)
-    if case.weight is not None or case.clusters is not None:
-        return {"amounts": amounts.tolist()}
-    distinct, many = np.unique(np.column_stack([case.y, losses]), axis=0, return_counts=True)
-    return {
-        "amounts": amounts.tolist(),
-        "losses": [[int(k), v, int(n)] for (k, v), n in zip(distinct.tolist(), many)],
-    }
+class _Month(NamedTuple):
+    "What a recipe holds, with classes and decisions in the order of another report."
+
+    costs: np.ndarray  # (K, M)
+    priors: np.ndarray | None  # (K,) that were stated
+    models: dict  # name -> classes (R,), shares of the decisions (R, M), samples (R,)
 
 
-def _read_recipe(last) -> dict:
-    "The recipe of a report, of a file, or as it is."
-    if isinstance(last, Report):
-        return last.recipe()
-    if isinstance(last, (str, Path)):
-        try:
-            last = tomllib.loads(Path(last).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ValueError(
-                f"last: {last} is no recipe that can be read ({error}); report.recipe(path) writes one"
-            ) from None
-    if not isinstance(last, Mapping) or "recipe" not in last:
-        raise ValueError(f"last: a Report, its recipe() or a file of it is needed, got {last!r:.60}")
-    if last["recipe"] != 1:
-        raise ValueError(
-            f"last: version {last['recipe']} of a recipe, of {last.get('package')}; this one reads version 1"
-        )
-    missing = [name for name in ("settings", "costs", "last") if name not in last]
-    if missing:
-        raise ValueError(f"last: the recipe has no {missing[0]!r}; it has {list(last)}")
-    return dict(last)
-
-
-def _toml(value) -> str:
-    "A value as TOML has it."
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_toml(str(name))} = {_toml(one)}" for name, one in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-def _toml_text(recipe: Mapping) -> str:
-    "A file of scalars, and a table for each mapping."
-    lines = [f"{name} = {_toml(value)}" for name, value in recipe.items() if not isinstance(value, Mapping)]
-    for name, table in recipe.items():
-        if isinstance(table, Mapping):
-            lines += [
-                "",
-                f"[{name}]",
-                *(f"{_toml(str(key))} = {_toml(value)}" for key, value in table.items()),
-            ]
-    return "\n".join(lines) + "\n"
-
-# %% ../nbs/60_report.ipynb #rec60002
-#| code-fold: true
-#| code-summary: "What has changed since a report: ReportChange"
-@result
-class ReportChange(Result):
-    """This report beside an earlier one: made by `Report.compare`.
-
-    Attributes
-    ----------
-    table : DataFrame
-        a row per model that both have, cheapest first: cost then and now, change with interval (two
-        independent samples), and its parts with intervals: mix of the classes, rates of the decisions,
-        amounts; NaN where a part's interval cannot be told
-    rates : DataFrame
-        a row per model and class: share of wrong decisions then and now, and the p-value that it is no
-        higher, one-sided (Fisher's exact test, of the first draw of the folds), for all classes of a model
-        together (NaN with weights, clusters); `alarm` where it is at most 1 - confidence: one look, costly
-        errors first
-    sentence : str
-        the first model in words
-    notes : tuple of str
-        what was not compared
-    """
-
-    table: Any
-    rates: Any
-    sentence: str
-    notes: tuple
-
-    def to_frame(self) -> DataFrame:
-        "The costs."
-        return self.table
-
-    def __repr__(self):
-        return "\n".join([self.sentence, *self.notes])
-
-
-_CHANGES = (
-    *("model", "then", "now", "change", "low", "high", "mix", "mix_low", "mix_high"),
-    *("rates", "rates_low", "rates_high", "amounts"),
-)
-_RATES = ("model", "class", "then", "now", "p_value", "alarm")
-
-
-def _compare(report: Report, last) -> ReportChange:
-    "Both reports, model by model."
-    old, new = _read_recipe(last), report.recipe()
+def _month(recipe: Mapping, report: Report) -> _Month:
+    "A month, if it can be compared with the report."
     order = []
     for name in ("classes", "decisions"):
-        was, here = (list(map(str, one["costs"][name])) for one in (old, new))
+        was, here = recipe[name], list(map(str, getattr(report, name)))
         if sorted(was) != sorted(here):
             raise ValueError(
                 f"last: its {name} are {was}, but this report has {here}; compare reports of one problem"
             )
         order.append([was.index(label) for label in here])
-    models = [name for name in report.best["model"] if name in old["last"]["models"]]
-    if not models:
+    if not recipe["models"]:
         raise ValueError(
-            f"last: its models are {[*old['last']['models']]}, but this report has "
-            f"{report.best['model'].tolist()}; give models the names that they had"
+            f"last: the report of {recipe['rows']} rows made on {recipe['date']} has weights, clusters or "
+            "costs of single rows, of which a recipe holds no counts; evaluate the rows of both months at "
+            "once with groups=month, and read .group_differences"
         )
-    then, now = _Side(old, *order), _Side(new, *(range(len(one)) for one in order))
-    changes, rates = [], []
-    for name in models:
-        row, of_classes = _change_of(name, then, now, report)
-        changes.append(dict(zip(_CHANGES, (name, *row))))
-        rates += [dict(zip(_RATES, (name, *one))) for one in of_classes]
-    table, rates = pandas().DataFrame(changes), pandas().DataFrame(rates)
-    gone = {"then": set(old["last"]["models"]) - set(models), "now": set(report.best["model"]) - set(models)}
-    notes = [f"Only {when}: {', '.join(sorted(names))}." for when, names in gone.items() if names]
-    if set(FITTED) & {e.rule for e in report._entries if e.main}:
-        notes.append("The rule was fitted anew on these rows: a rate may move because its cut has moved.")
-    return ReportChange(table, rates, _change_words(table, rates), tuple(notes))
+    (classes, decisions), models = order, {}
+    for name, kept in recipe["models"].items():
+        y, shares, many = map(np.array, zip(*kept))
+        models[name] = np.argsort(classes)[y], shares[:, decisions], many
+    costs, priors = np.array(recipe["costs"])[np.ix_(classes, decisions)], recipe["settings"].get("priors")
+    return _Month(costs, None if priors is None else np.array(priors)[classes], models)
 
 
-class _Side:
-    "What a recipe has kept of a month, in the order of these classes and decisions."
+_CHANGES = ("model", "what", "then", "now", "change", "low", "high")
 
-    def __init__(self, recipe, classes, decisions):
-        last, self.classes = recipe["last"], np.array(classes)
-        self.whole, self.shifted, self.models = last["whole"], last["shifted"], last["models"]
-        self.cells = np.ix_(self.classes, decisions)
-        self.costs = np.array(recipe["costs"]["array"], float)[self.cells]
-        self.priors, self.least, self.most = (
-            np.array(last[k])[self.classes] for k in ("priors", "least", "most")
+
+def _compare(report: Report, last) -> DataFrame:
+    "Both months, model by model."
+    last = last.recipe() if isinstance(last, Report) else last
+    if not isinstance(last, Mapping) or "models" not in last:
+        raise ValueError(f"last: a Report or its recipe() is needed, got {last!r:.60}")
+    then, now = (_month(one, report) for one in (last, report.recipe()))
+    names = [name for name in report.best["model"] if name in then.models]
+    if not names:
+        raise ValueError(
+            f"last: its models are {[*then.models]}, but this report has {report.best['model'].tolist()}; "
+            "give models the names that they had"
         )
-
-    def counts(self, model, of: str = "counts") -> np.ndarray:
-        "(K, M), means over draws of the folds, or those of the first draw."
-        kept = self.models[model]
-        return np.array(kept.get(of, kept["counts"]), float)[self.cells]
-
-    def amounts(self, model) -> np.ndarray:
-        "(K, M) mean costs of the cells."
-        own = self.models[model].get("amounts")
-        return self.costs if own is None else np.array(own)[self.cells]
-
-    def losses(self, model) -> np.ndarray:
-        "(R, 3) class, loss, how often."
-        own = self.models[model].get("losses")
-        if own is None:
-            k = np.indices(self.costs.shape)[0]
-            return np.stack([k, self.costs, self.counts(model)], -1).reshape(-1, 3)
-        found = np.array(own, float)
-        found[:, 0] = self.classes.argsort()[found[:, 0].astype(int)]
-        return found
-
-    def shares(self, model) -> np.ndarray:
-        "(K, M) shares of the cells at this month's priors."
-        counts = self.counts(model)
-        return ratio(counts, counts.sum(1, keepdims=True), undefined=0.0) * self.priors[:, None]
+    whats = ("prevalence of", "errors in", "cost of an error in")
+    said = ["cost per case", *(f"{what} {label}" for what in whats for label in report.classes)]
+    how = {"confidence": report.confidence, "method": report._case.method, "rng": 0}
+    tables = []
+    for name in names:
+        columns = {"what": said, "then": _parts(name, then), "now": _parts(name, now)}
+        table = pandas().DataFrame(columns).assign(model=name, change=lambda f: f["now"] - f["then"])
+        table.loc[0, ["low", "high"]] = _change_ends(name, then, now, how)
+        tables.append(table[[*_CHANGES]])
+    return pandas().concat(tables, ignore_index=True)
 
 
-def _change_of(name, then: _Side, now: _Side, report: Report) -> tuple[list, list]:
-    "The change of one model's cost and its parts, and the rates of its errors, class by class."
-    old, new, shifted = then.counts(name), now.counts(name), then.shifted or now.shifted
-    c, d = then.amounts(name), now.amounts(name)
-    counted_cells = all(side.models[name]["cells"] for side in (then, now))
-    told = counted_cells and not shifted
-    counted = cost_change(old, new, c, now_costs=d)
-    parts = cost_change(then.shares(name), now.shares(name), c, now_costs=d) if shifted else counted
-    mix = rates = (np.nan, np.nan)
-    if told:
-        found = counted.interval("prevalence", confidence=report.confidence)
-        mix = float(found.low), float(found.high)
-    if told and ((old.sum(1) > 0) == (new.sum(1) > 0)).all():
-        found = counted.interval("rates", confidence=report.confidence)
-        rates = float(found.low), float(found.high)
-    paid = [side.models[name]["cost"] for side in (then, now)]
-    moved = paid[1] - paid[0], parts.prevalence, parts.rates, parts.amounts
-    change, by_mix, by_rates, by_costs = (m if abs(m) > 1e-12 * max(map(abs, paid)) else 0.0 for m in moved)
-    row = [*paid, change, *_change_ends(name, then, now, report)]
-    row += [by_mix, *mix, by_rates, *rates, by_costs]
-    wrong = now.costs > now.costs.min(1, keepdims=True)
-    of_class = [ratio((table * wrong).sum(1), table.sum(1)) for table in (old, new)]
-    whole = then.whole and now.whole
-    first, later = (side.counts(name, "first") for side in (then, now))
-    p = cost_change(first, later, now.costs).rising if whole else np.full(len(old), np.nan)
-    return row, list(zip(report.classes, *of_class, p, p <= 1 - report.confidence))
+def _parts(name: str, month: _Month) -> np.ndarray:
+    "(1 + 3 K,) cost per case; of each class its prevalence, the share of errors, what an error costs."
+    y, shares, many = month.models[name]
+    counts = np.zeros(month.costs.shape)
+    np.add.at(counts, y, shares * many[:, None])
+    sizes, wrong = counts.sum(1), counts * (month.costs > month.costs.min(1, keepdims=True))
+    priors = sizes / sizes.sum() if month.priors is None else month.priors
+    errors, paid = wrong.sum(1), (wrong * month.costs).sum(1)
+    of_class = ratio((counts * month.costs).sum(1), sizes, undefined=0.0)
+    return np.r_[priors @ of_class, priors, ratio(errors, sizes), ratio(paid, errors)]
 
 
-def _change_ends(name, then: _Side, now: _Side, report: Report) -> tuple[float, float]:
-    """The interval of the whole change: of two independent samples; of weighted or clustered rows, or where
-    the mix of the deployment was stated anew, from both intervals of half the error each.
+def _change_ends(name: str, then: _Month, now: _Month, how: dict) -> tuple[float, float]:
+    """The interval of the change, of two independent samples; where other priors were stated, from both
+    intervals of half the error each.
     """
-    same = then.shifted == now.shifted and (not now.shifted or np.allclose(then.priors, now.priors))
-    if not (then.whole and now.whole and same):
-        (a, b), (c, d) = (side.models[name]["wide"] for side in (now, then))
-        return a - d, b - c
-    low, high = np.minimum(then.least, now.least), np.maximum(then.most, now.most)
-    sides = [side.losses(name) for side in (now, then)]
-    levels = np.unique(np.concatenate([*(side[:, 1] for side in sides), low, high]))
-    if len(levels) < 2:
-        return 0.0, 0.0
-    tables = np.zeros((2, len(low), len(levels)), np.int64)
-    for table, (k, loss, many) in zip(tables, (side.T for side in sides)):
-        np.add.at(table, (k.astype(int), np.searchsorted(levels, loss)), many.astype(int))
-    costs = np.clip(levels, low[:, None], high[:, None]) if now.shifted else levels[None]
-    tables = tables if now.shifted else tables.sum(1, keepdims=True)
-    priors = now.priors if now.shifted else None
-    how: dict = {"confidence": report.confidence, "method": report._case.method, "rng": 0, "priors": priors}
-    found = independent_difference(tables[0], tables[1], costs, **how)
-    return float(found.low), float(found.high)
+    if np.array_equal(then.priors, now.priors):
+        (later, first), costs = _tables(name, [now, then])
+        found = independent_difference(later, first, costs, priors=now.priors, **how)
+        return found.low, found.high
+    how = how | {"confidence": (1 + how["confidence"]) / 2}
+    asked = [(*_tables(name, [month]), month.priors) for month in (then, now)]
+    was, here = (interval(counts[0], costs, priors=priors, **how) for counts, costs, priors in asked)
+    return here.low - was.high, here.high - was.low
 
 
-def _change_words(table, rates) -> str:
-    "The change of the cheapest model in one sentence, and what the alarm says."
-    one = table.iloc[0]
-    sure = not one["low"] <= 0 <= one["high"]
-    parts = [f"{one['mix']:+.3g} by the mix of the classes", f"{one['rates']:+.3g} by the decisions"]
-    parts += [f"{one['amounts']:+.3g} by what errors cost"] * bool(one["amounts"])
-    told = "" if sure else ", which may be chance"
-    said = (
-        f"{one['model']} costs {one['now']:.4g} a case, last time {one['then']:.4g}: a change of "
-        f"{one['change']:+.3g} ({one['low']:.3g} to {one['high']:.3g}){told}; {', '.join(parts)}."
-    )
-    rates = rates[rates["model"] == one["model"]]
-    if rates["p_value"].isna().all():
-        return f"{said} No alarm: with weights or clusters nothing is counted."
-    risen = rates[rates["alarm"]]
-    which = "; ".join(
-        f"errors in class {r['class']} rose from {r['then']:.2%} to {r['now']:.2%} (p = {r['p_value']:.2g})"
-        for _, r in risen.iterrows()
-    )
-    told = (
-        f"The alarm rings: {which}"
-        if which
-        else "The alarm is silent: in no class have errors risen beyond chance"
-    )
-    return f"{said} {told} (one look; cost_alarm watches month after month)."
+def _tables(name: str, months: list) -> tuple[np.ndarray, np.ndarray]:
+    """(S, K, L) how often each loss occurs in each class, and (K, L) these, the least and the largest among
+    them.
+    """
+    low = np.min([month.costs.min(1) for month in months], 0)
+    high = np.max([month.costs.max(1) for month in months], 0)
+    columns = [month.models[name] for month in months]
+    losses = [(month.costs[y] * shares).sum(1) for month, (y, shares, _) in zip(months, columns)]
+    levels = np.unique(np.concatenate([low, high, *losses]))
+    tables = np.zeros((len(months), len(low), len(levels)), int)
+    for table, paid, (y, _, many) in zip(tables, losses, columns):
+        np.add.at(table, (y, np.searchsorted(levels, paid)), many)
+    return tables, np.clip(levels, low[:, None], high[:, None])
 
 # %% ../nbs/60_report.ipynb #a9f3c509
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:

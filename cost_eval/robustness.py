@@ -216,7 +216,6 @@ def robustness_map(
     prevalences: np.ndarray,
     at: tuple,
     confidence: float,
-    tested: bool = True,
 ) -> Robustness:
     """The map: counts along one line of odds serve the whole plane.
 
@@ -232,8 +231,6 @@ def robustness_map(
         cost ratio and prevalence of the report
     confidence : float
         of `sure`
-    tested : bool, default True
-        fill in `sure`?
 
     Returns
     -------
@@ -264,7 +261,7 @@ def robustness_map(
     place_first = np.concatenate([cost[S:], cost[:S]]).argmin(0)  # a tie goes to the constant decision
     winner = np.where(place_first < 2, S + place_first, place_first - 2)
     level = (1 - confidence) / max(1, S * (S - 1) // 2)
-    sure = _sure(case, both, cost, place, odds, level) if tested else np.zeros(winner.shape, bool)
+    sure = _sure(case, both, cost, place, odds, level)
     names, rules = tuple(line.name for line in lines), tuple(line.rule for line in lines)
     return Robustness(winner, sure, cost, error, cost_ratios, prevalences, names, at, confidence, rules)
 

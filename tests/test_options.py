@@ -157,12 +157,6 @@ def tabled(evaluate, *args, draws=1, **options):
                                           report.scenarios)]
 
 
-def mapped(function, report, **options):
-    report = report() if callable(report) else report
-    return function(report._case, list(report._lines), np.geomspace(.01, 100, 9), np.array([.2, .5]),
-                    (5., .5), .2, **options).sure.tolist()
-
-
 def tabled_best(evaluate, *args, **options):
     report = evaluate(*args, **options)
     return [frame.to_dict() for frame in (report.ladder, report.differences, report.best, report.groups,
@@ -599,16 +593,13 @@ CASES = {
                                               costs=ExampleCosts(**EXAMPLES)),
     },
     "page": {name: Case(lambda: reported(), **options, via=undrawn)
-             for name, options in {**dict.fromkeys(("sections", "markdown_page", "latex_page"),
+             for name, options in {**dict.fromkeys(("sections", "markdown_page"),
                                                    {"about": {"use": "triage"}}),
                                                    "flat_metrics": {"all": True},
                                    "web_page": {"about": {"use": "triage"}, "title": "Triage",
                                                 "currency": "euros", "per_year": 1e4}}.items()}
     | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(),
         *args, **options))},
-    "robustness": {
-        "robustness_map": Case(lambda: reported(), via=mapped, tested=given(False, first=True)),
-    },
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1,
                          propensity=WEIGHT / 4, groups=GROUPS % 2, folds=3, ids=refused(GROUPS[1:]),
@@ -622,15 +613,11 @@ CASES = {
         clusters=[1, 2, 1, 2, 3], priors=PRIORS), rng=1, method="betting"),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best),
-        "Report.recipe": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
-        "last.toml")), also={"who": "me"}),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
         "Report.decision_rule": Case(lambda: reported(), name=given("b", first="a"), otherwise=1,
                                      via=lambda rule, report, **options: rule(report, **options).content),
         "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
         "report.md")), about={"use": "triage"}),
-        "Report.to_latex": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
-        "report.tex")), about={"use": "triage"}),
         "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3,
         size=size)], n_draws=20, rng=given(1, first=0, n_draws=50)),
     },

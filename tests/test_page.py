@@ -54,7 +54,7 @@ def change_agrees(r):
         ratio, prevalence = r.costs.cost_ratio, r.priors[1]
         factor = np.geomspace(.01, 100, 401)
         found = robustness.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence,
-                (1 + prevalence) / 2]), (ratio, prevalence), .95, tested=False)
+                (1 + prevalence) / 2]), (ratio, prevalence), .95)
         names = [*found.models, f"always {r.decisions[0]}", f"always {r.decisions[1]}"]
         winner = found.winner[:, 0]
         other = np.flatnonzero(winner != winner[200])
