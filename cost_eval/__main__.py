@@ -341,7 +341,9 @@ def _recalled(parser, arguments, argv):
     "The arguments with those of the recipe where none are given here."
     recipe = _read_json(arguments.recipe, "--recipe")
     if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
-        raise ValueError(f"--recipe: {arguments.recipe} holds no options; --save-recipe writes a file that does")
+        raise ValueError(
+            f"--recipe: {arguments.recipe} holds no options; --save-recipe writes a file that does"
+        )
     options, prices = recipe["options"], ("costs", *_OUTCOMES)
     if any(getattr(arguments, name) is not None for name in prices):
         other = _OUTCOMES if arguments.costs else ("costs",)

@@ -815,7 +815,7 @@ class Report(Result):
     _few: tuple = field(repr=False, compare=False, default=())  # case, entries, oracle, equal rows counted
     _lines: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
-    _asked: dict | None = field(repr=False, compare=False, default=None)
+    _asked: dict = field(repr=False, compare=False, default_factory=dict)
     _annotated: Any = field(repr=False, compare=False, default=None)
     _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
     _gaps: Any = field(repr=False, compare=False, default=None)  # of the group differences the error rates
@@ -964,7 +964,7 @@ class Report(Result):
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
         found = _judged(case, fits, declared, priors, notes, seed, order, draws)
         told = _told(found, self._annotated)
-        return replace(told, _asked=(self._asked or {}) | {"priors": priors})
+        return replace(told, _asked=self._asked | {"priors": priors})
 
     def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
         """The rule of a model, fitted on all samples, to be installed: a cut, a file, reasons for a case.
@@ -1724,7 +1724,7 @@ class _Month(NamedTuple):
     "What a recipe holds, with classes and decisions in the order of another report."
 
     costs: np.ndarray  # (K, M)
-    priors: np.ndarray | None  # (K,) that were stated
+    priors: Any  # (K,) that were stated, or None
     models: dict  # name -> classes (R,), shares of the decisions (R, M), samples (R,)
 
 
