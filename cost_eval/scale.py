@@ -6,15 +6,13 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from .core import IntervalMethod, Labels, Priors, Rng, Rule, Vector
+from .core import LabelledTable, Labels, Rng
 from .report import Report
 
 # %% auto #0
-__all__ = ['cluster', 'confusion_counts', 'joint_counts', 'interval', 'difference', 'threshold_counts', 'SketchError',
-           'sketch_error', 'best_threshold', 'fit_calibrator', 'reliability', 'losses', 'loss_interval',
-           'loss_difference', 'count_rule', 'evaluate']
+__all__ = ['confusion_counts', 'joint_counts', 'threshold_counts', 'losses', 'evaluate']
 
 # %% ../nbs/70_scale.ipynb #needs1
 from .core import optional_import
@@ -24,73 +22,37 @@ for _library in ("dask", "pandas"):
     optional_import(_library, extra="scale")
 
 # %% ../nbs/70_scale.ipynb #0a8b6e3c
-import contextlib
-import os
-import sys
+import inspect
 from collections.abc import Mapping
 from dataclasses import replace
-from urllib.parse import unquote
 
 import dask
 import numpy as np
 import pandas as pd
 
-import cost_eval.bootstrap as intervals
 import cost_eval.confusion as memory
-from .confusion import BinaryCounts, JointCounts, ThresholdCounts
+from .confusion import JointCounts, ThresholdCounts
 from cost_eval.core import (
     VERIFICATION_BIAS,
-    LabelledTable,
-    RangeSeen,
-    Result,
     Rows,
-    check_binary,
-    check_choice,
-    check_costs,
     check_integer,
-    check_range,
     check_weights,
     cost_table,
     generator,
-    kinds,
-    optional_import,
-    positive_labels,
-    repeated_ids,
-    result,
     refuse_rows,
-    refuse_unordered,
     seen_labels,
     unknown_name,
 )
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
+from .costs import Costs, ExampleCosts, as_costs
 from .costs import losses as losses_in_memory
-from cost_eval.decisions import (
-    AffineCalibrator,
-    Reliability,
-    ThresholdChoice,
-    bayes_threshold,
-    best_threshold_counted,
-    fold_parts,
-)
-from .decisions import reliability as reliability_in_memory
-from .planning import RuleCounts
-from .planning import count_rule as count_rule_in_memory
-from .policies import RULES, DecisionRule, fit_rule
 from .report import evaluate as evaluate_in_memory
-from .report import evaluate_counted
-from .samples import Decisions, Posteriors, Scores, look_at, read_alike, read_samples
+from .samples import Decisions, Posteriors, Scores
 
 # %% ../nbs/70_scale.ipynb #24737c47
 #| code-fold: true
 #| code-summary: "Blocks of rows"
-class _Blocks(list):
-    "Delayed dictionaries of arrays, one a block of rows; and how many rows, where that is known beforehand."
-
-    rows: int | None = None
-
-
-def _blocks(data, columns: dict) -> _Blocks:
-    "The arguments of a function, cut into blocks of rows."
+def _blocks(data, columns: dict) -> list:
+    "The arguments of a function as delayed dictionaries of arrays, one a block of rows."
     given = {name: value for name, value in columns.items() if value is not None}
     if data is not None:
         return _named_blocks(data, given)
@@ -102,12 +64,8 @@ def _blocks(data, columns: dict) -> _Blocks:
     if len(set(sizes.values())) > 1:
         raise ValueError(f"arguments: blocks differ in number, {sizes}; rechunk or repartition them alike")
     count = next(iter(sizes.values()))
-    made = _Blocks(
-        dask.delayed(_checked_block)({name: part[k] for name, part in parts.items()}, k) for k in range(count)
-    )
-    known = [sum(value.chunks[0]) for value in lazy if hasattr(value, "chunks")]
-    made.rows = int(known[0]) if known and not np.isnan(known[0]) else None
-    return made
+    blocks = [{name: part[k] for name, part in parts.items()} for k in range(count)]
+    return [dask.delayed(_checked_block)(block) for block in blocks]
 
 
 def _parts(value, name: str, lazy: list) -> list:
@@ -132,27 +90,27 @@ _CUT_ALIKE = (
 )
 
 
-def _checked_block(block: dict, k: int) -> dict:
+def _checked_block(block: dict) -> dict:
     "A block as arrays of one length, of the same rows where these have labels."
     rows = Rows(_CUT_ALIKE)
     for name, value in block.items():
-        rows.meet(f"{name} (block {k})", value)
+        rows.meet(name, value)
         if name == "ids":
-            rows.add(f"ids (block {k})", np.asarray(value), _CUT_ALIKE, others=True)
-    arrays = {name: _array(value, name, f"block {k}") for name, value in block.items()}
+            rows.add(name, np.asarray(value), _CUT_ALIKE, others=True)
+    arrays = {name: _array(value, name) for name, value in block.items()}
     sizes = {name: len(value) for name, value in arrays.items()}
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"block {k}: {sizes} rows; all arguments must be cut alike, in the same order")
+        raise ValueError(f"{sizes} rows; all arguments must be cut alike, in the same order")
     return arrays
 
 
-def _array(value, name: str, where: str, truth: bool = False) -> np.ndarray:
+def _array(value, name: str, truth: bool = False) -> np.ndarray:
     "A column as an array; missing values are refused, of true labels in the words of the other doors."
     if hasattr(value, "isna") and np.any(value.isna().to_numpy()):
         remedy = "give these rows a value, or drop them for all models and say how many they were"
         if truth or name == "y_true":
             remedy = VERIFICATION_BIAS
-        raise ValueError(f"{name}: missing values in {where}; {remedy}")
+        raise ValueError(f"{name}: missing values; {remedy}")
     if hasattr(value, "columns"):
         raise ValueError(
             f"{name}: a frame, with columns {list(value.columns)}; give an array with columns in the order "
@@ -167,367 +125,96 @@ def _array(value, name: str, where: str, truth: bool = False) -> np.ndarray:
 # %% ../nbs/70_scale.ipynb #0fecd52a
 #| code-fold: true
 #| code-summary: "Named columns"
-_BLOCK_ROWS = 2_000_000  # rows of a block of parquet, where the files' row groups allow
-
-
-def _named_blocks(data, given: dict) -> _Blocks:
-    "Blocks of the named columns of a data frame or of parquet files."
+def _named_blocks(data, given: dict) -> list:
+    "Blocks of the named columns of a Dask data frame, or of parquet files."
     for name, value in given.items():
         if not all(isinstance(v, str) for v in (value if isinstance(value, list) else [value])):
             got = type(value).__name__
             raise ValueError(f"{name}: with data=, the name of a column is needed, got {got}")
+    frame = data
     if not hasattr(data, "dask"):
-        return _parquet_blocks(data, given)
-    flat = _flat(given)
-    _check_columns(flat, data.columns)
-    parts = data[flat].to_delayed()
-    return _Blocks(dask.delayed(_columns_of)(part, given, f"partition {k}") for k, part in enumerate(parts))
+        frame = optional_import("dask.dataframe", extra="scale").read_parquet(data)
+    flat = list(dict.fromkeys(c for v in given.values() for c in ([v] if isinstance(v, str) else v)))
+    for column in flat:
+        if column not in frame.columns:
+            raise ValueError(unknown_name(column, list(frame.columns), "column"))
+    return [dask.delayed(_columns_of)(part, given) for part in frame[flat].to_delayed()]
 
 
-def _flat(given: dict) -> list:
-    "All columns that are asked for, each once."
-    return list(dict.fromkeys(c for v in given.values() for c in ([v] if isinstance(v, str) else v)))
-
-
-def _check_columns(wanted, known, where: str = ""):
-    for column in wanted:
-        if column not in known:
-            raise ValueError(unknown_name(column, list(known), "column") + where)
-
-
-def _columns_of(part: pd.DataFrame, given: dict, where: str) -> dict:
+def _columns_of(part: pd.DataFrame, given: dict) -> dict:
     "The columns of one partition as arrays."
-    truth = given.get("y_true")
-    arrays = {column: _array(part[column], column, where, column == truth) for column in _flat(given)}
+    arrays = {column: _array(part[column], column, column == given.get("y_true")) for column in part}
     return {
         name: arrays[value] if isinstance(value, str) else np.column_stack([arrays[c] for c in value])
         for name, value in given.items()
     }
 
-# %% ../nbs/70_scale.ipynb #parquet1
-#| code-fold: true
-#| code-summary: "Parquet by row groups"
-def _parquet_blocks(data, given: dict) -> _Blocks:
-    "Row groups of parquet files, in blocks; the footer of every file is read before any work starts."
-    system, files = _files(data)
-    blocks, kinds = _Blocks(), dict[str, tuple]()
-    blocks.rows = 0
-    for file in files:
-        fixed = _folder_columns(file)
-        rows, types = _footer(system, file)
-        types |= {column: "text" if isinstance(v, str) else "numbers" for column, v in fixed.items()}
-        _check_columns(_flat(given), types, f" in {file}")
-        for column in _flat(given):
-            kind = types[column]
-            first = kinds.setdefault(column, (kind, file)) if kind else (kind, file)
-            if first[0] != kind:
-                there = f"{first[0]} in {first[1]}, but {kind} in {file}"
-                raise ValueError(f"{column}: {there}; write them alike")
-        for groups in _together(rows):
-            blocks.append(dask.delayed(_read_groups)(system, file, groups, given, fixed))
-        blocks.rows += sum(rows)
-    return blocks
-
-
-def _files(data) -> tuple:
-    "The file system, and the parquet files of a path, a pattern or a list of these."
-    core = optional_import("fsspec.core", extra="scale")
-    system, files = None, []
-    for path in [data] if isinstance(data, (str, os.PathLike)) else data:
-        system, root = core.url_to_fs(os.fspath(path))
-        if "*" in root:
-            found = system.glob(root)
-        else:
-            found = system.find(root) if system.isdir(root) else [root] if system.exists(root) else []
-        if system.isdir(root):
-            found = [f for f in found if f.endswith((".parquet", ".parq", ".pq"))]
-        found = [f for f in sorted(found) if f.rpartition("/")[2][0] not in "._"]
-        if not found:
-            raise ValueError(f"data: no parquet files at {path}")
-        files += found
-    return system, files
-
-
-def _folder_columns(file: str) -> dict:
-    "Columns that folders named key=value hold."
-    pairs = [folder.partition("=") for folder in file.split("/")[:-1] if "=" in folder]
-    values = {key: unquote(value) for key, _, value in pairs}
-    return {key: int(value) if value.removeprefix("-").isdigit() else value for key, value in values.items()}
-
-
-def _footer(system, file: str) -> tuple:
-    "Rows of each row group, and the kind of each column: numbers, text, None where all is missing."
-    parquet = optional_import("pyarrow.parquet", extra="scale")
-    try:
-        with system.open(file, "rb") as handle:
-            opened = parquet.ParquetFile(handle)
-            rows = [opened.metadata.row_group(k).num_rows for k in range(opened.num_row_groups)]
-            return rows, {field.name: _kind(field.type) for field in opened.schema_arrow}
-    except Exception as error:
-        raise ValueError(
-            f"data: {file} cannot be read as parquet ({error!r:.200}); give dask.dataframe.read_csv of CSV"
-        ) from None
-
-
-def _kind(kind) -> str | None:
-    types = optional_import("pyarrow", extra="scale").types
-    if types.is_dictionary(kind):
-        return _kind(kind.value_type)
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "numbers"
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return "text" if text else None if types.is_null(kind) else str(kind)
-
-
-def _together(rows: list) -> list:
-    "Row groups, in runs of at most `_BLOCK_ROWS` rows."
-    runs, size = list[list](), np.inf
-    for k, count in enumerate(rows):
-        if size + count > _BLOCK_ROWS:
-            runs.append([])
-            size = 0
-        runs[-1].append(k)
-        size += count
-    return runs
-
-
-def _read_groups(system, file: str, groups: list, given: dict, fixed: dict) -> dict:
-    "The columns of some row groups as arrays."
-    parquet = optional_import("pyarrow.parquet", extra="scale")
-    inside = [column for column in _flat(given) if column not in fixed]
-    try:
-        with system.open(file, "rb") as handle:
-            table = parquet.ParquetFile(handle).read_row_groups(groups, columns=inside, use_threads=False)
-    except Exception as error:
-        raise ValueError(f"data: {file} cannot be read: {type(error).__name__}: {error}"[:500]) from None
-    part = {column: table.column(column).to_pandas() for column in inside}
-    part |= {column: pd.Series([value] * table.num_rows) for column, value in fixed.items()}
-    return _columns_of(part, given, file)
-
 # %% ../nbs/70_scale.ipynb #f3c9caa6
 #| code-fold: true
-#| code-summary: "Where the work is done"
-@contextlib.contextmanager
-def cluster(scheduler: Any = None) -> Any:
-    """Where the work is done: a local cluster of two processes, or what the caller names.
-
-    Parameters
-    ----------
-    scheduler : str or Client, optional
-        None: what Dask's configuration names (`dask.config.set(scheduler="threads")`), or the active
-        client, or else two local processes for the time of the call, with the address of their dashboard
-        and a progress bar (for up to a million rows the functions of this module take "threads"); "threads",
-        "synchronous" or "processes": Dask's own; an address such as "tcp://host:8786"; a `distributed.Client`
-
-    Yields
-    ------
-    callable
-        compute(delayed) -> result
-
-    Raises
-    ------
-    ValueError
-        For an address at which nobody answers, within seconds.
-    RuntimeError
-        Where the local processes do not start, as from a script without `if __name__ == "__main__":`.
-
-    Examples
-    --------
-    >>> with cluster("synchronous") as compute:
-    ...     compute(dask.delayed(sum)([1, 2]))
-    3
-    """
-    if scheduler in ("threads", "synchronous", "processes"):
-        yield lambda task: dask.compute(task, scheduler=scheduler)[0]
-        return
-    if scheduler is None and _configured():
-        yield lambda task: dask.compute(task)[0]
-        return
-    distributed = optional_import("distributed", extra="scale")
-    if hasattr(scheduler, "compute"):
-        yield lambda task: scheduler.compute(task).result()
-    elif scheduler is not None:
-        with _client_at(distributed, scheduler) as client:
-            yield lambda task: client.compute(task).result()
-    elif (client := _active(distributed)) is not None:
-        yield lambda task: client.compute(task).result()
-    else:
-        with _two_processes(distributed) as local, distributed.Client(local) as client:
-            print(f"two local processes; dashboard: {client.dashboard_link}")
-            yield lambda task: _watched(distributed, client.compute(task))
-
-
-_SMALL = 1_000_000  # rows for which starting two processes takes longer than the work
-
-
-def _work(blocks: _Blocks, scheduler):
-    "Where the work on some blocks is done: in threads if nobody says where and there is little to do."
-    if scheduler is None and not _configured() and "distributed" in sys.modules:
-        scheduler = _active(sys.modules["distributed"])
-    if scheduler is None and not _configured():
-        rows = blocks.rows
-        if rows is None and blocks:
-            rows = len(blocks) * dask.compute(dask.delayed(_length)(blocks[0]), scheduler="threads")[0]
-        return cluster("threads" if (rows or 0) <= _SMALL else None)
-    return cluster(scheduler)
-
-
-def _configured() -> bool:
-    "Does Dask's own configuration name a scheduler? A client that starts enters itself there, and is found."
-    named = dask.config.get("scheduler", None)
-    return named is not None and named not in ("dask.distributed", "distributed")
-
-
-_UNGUARDED = (
-    "scheduler: two local processes could not be started. Each of them reads the script that starts it: keep "
-    "its work under `if __name__ == '__main__':`, or say scheduler='threads'"
-)
-
-
-def _two_processes(distributed):
-    "A local cluster; from a script that would start one in each of its processes, an error that says so."
-    read_again = sys.modules.get("__mp_main__", sys.modules["__main__"])
-    if read_again is not sys.modules["__main__"]:  # this is such a process, reading the script
-        raise RuntimeError(_UNGUARDED)
+#| code-summary: "A pass over the blocks"
+def _merged(parts: list, merge, fan: int = 8):
+    "The partial results of blocks, merged in a tree."
+    tree = parts
+    while len(tree) > 1:
+        tree = [dask.delayed(merge)(tree[k : k + fan]) for k in range(0, len(tree), fan)]
     try:
-        return distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
-    except RuntimeError as error:
-        raise RuntimeError(_UNGUARDED) from error
+        return dask.compute(tree[0])[0]
+    except Exception:
+        _name_the_broken(parts)
+        raise
 
 
-def _active(distributed):
-    "The client in use, or None."
-    try:
-        return distributed.get_client()
-    except ValueError:
-        return None
-
-
-def _client_at(distributed, address: str):
-    "A client of the scheduler at an address."
-    try:
-        return distributed.Client(address, timeout="3s")
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ValueError(f"scheduler: nobody answers at {address} ({type(error).__name__})") from None
-
-
-def _watched(distributed, future):
-    "The result of a task, with a bar while it is computed."
-    distributed.progress(future, notebook=False)
-    return future.result()
-
-
-def _add_up(parts: list, merge, fan: int = 8):
-    "Merge partial results in a tree."
-    parts = list(parts)
-    if not parts:
-        raise ValueError("data: no blocks")
-    while len(parts) > 1:
-        parts = [dask.delayed(merge)(parts[k : k + fan]) for k in range(0, len(parts), fan)]
-    return parts[0]
-
-
-def _that_count(block: dict) -> dict:
-    "A block without the rows of weight 0."
-    weight = check_weights(block.get("sample_weight"), _length(block))
-    return block if weight is None else {name: value[weight > 0] for name, value in block.items()}
-
-
-def _row_count(blocks: _Blocks, compute) -> int:
-    "How many rows there are; they are counted only where nobody knows."
-    if blocks.rows is not None:
-        return blocks.rows
-    return int(compute(dask.delayed(sum)([dask.delayed(_length)(block) for block in blocks])))
-
-
-def _length(block: dict) -> int:
-    return len(next(iter(block.values())))
-
-
-def _gather(parts) -> dict:
-    "Rows of several blocks."
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _over(blocks, function, merge, *args):
-    "function(block, ...) of every block, merged in a tree."
-    return _add_up([dask.delayed(function)(block, *args) for block in blocks], merge)
-
-
-def _sum(parts):
-    "Curves, counts or arrays added."
-    return sum(parts[1:], parts[0])
-
-
-def _sum_terms(parts: list) -> list:
-    "Lists of arrays added term by term."
-    return [sum(terms[1:], terms[0]) for terms in zip(*parts)]
+def _name_the_broken(parts: list):
+    "`ValueError` that names the first block which cannot be computed, if there is one."
+    for k, part in enumerate(parts):
+        try:
+            dask.compute(part)
+        except Exception as error:
+            said = error if type(error) is ValueError else f"{type(error).__name__}: {error}"
+            raise ValueError(f"block {k}: {said}") from error
 
 # %% ../nbs/70_scale.ipynb #5853f4e3
 #| code-fold: true
 #| code-summary: "Counts"
-def _distinct(columns: dict, weight=None) -> pd.DataFrame:
-    "Distinct rows of columns: how often each occurs, and with what weight."
-    n = len(next(iter(columns.values())))
-    weight = check_weights(weight, n)
-    row, first = kinds([_coded(column) for column in columns.values()]) if n else (np.zeros(0, int),) * 2
-    found = {name: column[first] for name, column in columns.items()} | {"repeats": np.bincount(row)}
-    if weight is not None:
-        found["sample_weight"] = np.bincount(row, weight)
-    return pd.DataFrame(found)
+def _distinct(block: dict, names: list) -> pd.DataFrame:
+    "Distinct rows of some columns, and how often each occurs, or with what weight."
+    rows = pd.DataFrame({name: block[name] for name in names})
+    weight = check_weights(block.get("sample_weight"), len(rows))
+    if weight is None:
+        return rows.groupby(names, sort=False, dropna=False).size().reset_index(name="count")
+    return _added([rows.assign(count=weight)])
 
 
-def _coded(column: np.ndarray) -> np.ndarray:
-    "A column as whole numbers."
-    if column.dtype == bool:
-        return column.view(np.uint8)
-    return column if column.dtype.kind in "iu" else pd.factorize(column, use_na_sentinel=False)[0]
+def _added(parts: list) -> pd.DataFrame:
+    "Counts of distinct rows added."
+    rows = pd.concat(parts)
+    return rows.groupby(list(rows.columns[:-1]), sort=False, dropna=False)["count"].sum().reset_index()
 
 
-def _merge_rows(parts: list) -> pd.DataFrame:
-    "Numbers and weights of distinct rows added."
-    rows = pd.concat([part for part in parts if len(part)] or parts[:1])
-    keys = [name for name in rows if name not in ("repeats", "sample_weight")]
-    return rows.groupby(keys, sort=False, as_index=False, dropna=False).sum()
-
-
-def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    "Distinct rows in an order that does not depend on the blocks they came from."
-    keys = [name for name in rows if name not in ("repeats", "sample_weight")]
-    return rows.sort_values(keys, key=lambda v: v if v.dtype.kind in "biuf" else v.astype(str))
-
-
-def _columns_counted(block: dict, names: list) -> pd.DataFrame:
-    "Distinct rows of some columns of a block."
-    return _distinct({name: block[name] for name in names}, block.get("sample_weight"))
-
-
-def _count(function, y_true, decided: dict, sample_weight, groups, data, scheduler, options):
+def _count(function, y_true, decided: dict, sample_weight, groups, data, options):
     "Counts of any number of classifiers: the distinct rows of all blocks, counted by their number."
     columns = {"y_true": y_true, **decided} | ({} if groups is None else {"groups": groups})
     blocks = _blocks(data, columns | {"sample_weight": sample_weight})
-    with _work(blocks, scheduler) as compute:
-        rows = _in_order(compute(_over(blocks, _columns_counted, _merge_rows, list(columns))))
+    rows = _merged([dask.delayed(_distinct)(block, list(columns)) for block in blocks], _added)
     if not len(rows):
         raise ValueError("y_true: no rows")
+    names = ["y_true", *decided]
     if groups is None:
-        return _table(function, rows, decided, options)
-    return {g: _table(function, part, decided, options) for g, part in rows.groupby("groups", sort=False)}
+        return _table(function, rows, names, options)
+    return {group: _table(function, part, names, options) for group, part in rows.groupby("groups")}
 
 
-def _table(function, rows: pd.DataFrame, decided: dict, options: dict):
+def _table(function, rows: pd.DataFrame, names: list, options: dict):
     "The in-memory counts of distinct rows, whole where they have no weights."
-    columns = [_array(rows[name], name, "the rows") for name in ("y_true", *decided)]
+    columns = [_array(rows[name], name) for name in names]
     for column in columns:
         labels = seen_labels(column)
         if len({isinstance(label, str) for label in labels}) > 1:
             some = f"{labels[0]!r} and {labels[-1]!r}"
             raise ValueError(f"y_true or decisions: text and numbers, such as {some}; make them one type")
-    weighted = "sample_weight" in rows
-    found = function(*columns, sample_weight=rows["sample_weight" if weighted else "repeats"], **options)
-    if weighted:
-        return found
-    return type(found)(found.array.astype(np.int64), classes=found.classes, decisions=found.decisions)
+    found = function(*columns, sample_weight=rows["count"], **options)
+    array = found.array.astype(rows["count"].dtype)
+    return type(found)(array, classes=found.classes, decisions=found.decisions)
 
 
 def confusion_counts(
@@ -539,7 +226,6 @@ def confusion_counts(
     sample_weight: Any = None,
     groups: Any = None,
     data: Any = None,
-    scheduler: Any = None,
 ) -> Any:
     """Confusion counts of Dask collections in one pass: `cost_eval.confusion.confusion_counts`, block
     by block.
@@ -557,9 +243,7 @@ def confusion_counts(
     groups : Dask series or array, or str, optional
         (N,) labels; one table a group
     data : Dask DataFrame or path, optional
-        where the columns are; a path of parquet files, local or any that fsspec knows
-    scheduler : str or Client, optional
-        see `cluster`
+        where the columns are; a path of parquet files is read by `dask.dataframe.read_parquet`
 
     Returns
     -------
@@ -569,18 +253,19 @@ def confusion_counts(
     Raises
     ------
     ValueError
-        For unknown labels or columns, missing values, blocks of different lengths.
+        For unknown labels or columns, and for a block that cannot be read, lacks values or rows: its number
+        is that of Dask's `.partitions`.
 
     Examples
     --------
     >>> import dask.array as da
     >>> y, d = da.from_array([0, 1, 1, 0], chunks=2), da.from_array([0, 1, 0, 0], chunks=2)
-    >>> confusion_counts(y, d, scheduler="synchronous").array.tolist()
+    >>> confusion_counts(y, d).array.tolist()
     [[2, 0], [1, 1]]
     """
     options = {"classes": classes, "decision_labels": decision_labels}
     decided = {"decisions": decisions}
-    return _count(memory.confusion_counts, y_true, decided, sample_weight, groups, data, scheduler, options)
+    return _count(memory.confusion_counts, y_true, decided, sample_weight, groups, data, options)
 
 
 def joint_counts(
@@ -592,7 +277,6 @@ def joint_counts(
     decision_labels: Labels | str | None = None,
     sample_weight: Any = None,
     data: Any = None,
-    scheduler: Any = None,
 ) -> JointCounts:
     """Joint counts of two classifiers in one pass: `cost_eval.confusion.joint_counts`, block by block.
 
@@ -608,8 +292,6 @@ def joint_counts(
         (N,) finite, non-negative weights
     data : Dask DataFrame or path, optional
         where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
 
     Returns
     -------
@@ -620,171 +302,32 @@ def joint_counts(
     --------
     >>> import dask.array as da
     >>> y, a, b = (da.from_array(v, chunks=2) for v in ([0, 1, 1], [0, 1, 0], [0, 0, 1]))
-    >>> joint_counts(y, a, b, scheduler="synchronous").array.tolist()
+    >>> joint_counts(y, a, b).array.tolist()
     [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
     """
     both = {"decisions_a": decisions_a, "decisions_b": decisions_b}
     options = {"classes": classes, "decision_labels": decision_labels}
-    return _count(memory.joint_counts, y_true, both, sample_weight, None, data, scheduler, options)
-
-# %% ../nbs/70_scale.ipynb #intervals1
-#| code-fold: true
-#| code-summary: "Intervals and differences"
-def interval(
-    y_true: Any,
-    decisions: Any,
-    costs: Costs,
-    *,
-    groups: Any = None,
-    data: Any = None,
-    scheduler: Any = None,
-    **options: Any,
-) -> Any:
-    """Expected cost with an interval from Dask collections: counts in one pass, and
-    `cost_eval.bootstrap.interval` on them.
-
-    Parameters
-    ----------
-    y_true, decisions : Dask series or array, or str
-        (N,) true labels and decisions, or names of columns of `data`
-    costs : CostMatrix or array_like
-        (K, M); labels are 0..K-1 where it has none
-    groups : Dask series or array, or str, optional
-        (N,) labels; one interval a group
-    data : Dask DataFrame or path, optional
-        where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
-    **options
-        method, confidence, priors and the others of `cost_eval.bootstrap.interval`
-
-    Returns
-    -------
-    Interval or dict
-        with `groups`, group -> Interval
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> y, d = da.from_array([0, 0, 1, 1] * 50, chunks=40), da.from_array([0, 1, 1, 0] * 50, chunks=40)
-    >>> interval(y, d, [[0, 1], [3, 0]], scheduler="synchronous")
-    Interval(0.8312 to 1.184, mean 1, clopper_pearson, 95%)
-    """
-    costs = _matrix_of(costs)
-    where = {"data": data, "scheduler": scheduler}
-    found = confusion_counts(y_true, decisions, classes=costs, groups=groups, **where)
-    if groups is None:
-        return intervals.interval(found, costs, **options)
-    return {group: intervals.interval(counts, costs, **options) for group, counts in found.items()}
-
-
-def difference(
-    y_true: Any,
-    decisions_a: Any,
-    decisions_b: Any,
-    costs: Costs,
-    *,
-    data: Any = None,
-    scheduler: Any = None,
-    **options: Any,
-) -> intervals.Difference:
-    """Difference of two expected costs on the same rows: joint counts in one pass, and
-    `cost_eval.bootstrap.difference` on them.
-
-    Parameters
-    ----------
-    y_true, decisions_a, decisions_b : Dask series or array, or str
-        (N,) true labels and decisions, or names of columns of `data`
-    costs : CostMatrix or array_like
-        (K, M); labels are 0..K-1 where it has none
-    data : Dask DataFrame or path, optional
-        where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
-    **options
-        method, confidence, priors and the others of `cost_eval.bootstrap.difference`
-
-    Returns
-    -------
-    Difference
-        first minus second
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> y, a, b = (da.from_array(v * 50, chunks=40) for v in ([0, 0, 1, 1], [0, 1, 1, 0], [0, 0, 1, 0]))
-    >>> difference(y, a, b, [[0, 1], [3, 0]], scheduler="synchronous").mean
-    0.25
-    """
-    costs = _matrix_of(costs)
-    where = {"data": data, "scheduler": scheduler}
-    joint = joint_counts(y_true, decisions_a, decisions_b, classes=costs, **where)
-    return intervals.difference(joint, costs, **options)
+    return _count(memory.joint_counts, y_true, both, sample_weight, None, data, options)
 
 # %% ../nbs/70_scale.ipynb #eb94f7d4
 #| code-fold: true
 #| code-summary: "Thresholds"
-def _curve(block: dict, classes) -> ThresholdCounts:
+def _curve(block: dict) -> ThresholdCounts:
     "All thresholds of one block."
-    y = positive_labels(block["y_true"], classes)
-    return memory.threshold_counts(y, block["scores"], sample_weight=block.get("sample_weight"))
+    weight = block.get("sample_weight")
+    return memory.threshold_counts(block["y_true"], block["scores"], sample_weight=weight)
 
 
-def _at_edges(block: dict, edges: np.ndarray, classes) -> np.ndarray:
-    "(2, B + 1) negatives and positives below the first edge, between edges, from the last on."
-    y = positive_labels(block["y_true"], classes)
-    weight, size = check_weights(block.get("sample_weight"), len(y)), len(edges) + 1
-    cell = _place(block, edges)
-    cell += size * y
-    return np.bincount(cell, weight, 2 * size).reshape(2, size)
-
-
-def _place(block: dict, edges: np.ndarray) -> np.ndarray:
-    "Bin of each score: how many edges are at or below it."
-    return np.searchsorted(edges, _scores(block), side="right")
-
-
-def _scores(block: dict) -> np.ndarray:
-    "The scores of a block; `ValueError` for NaN."
-    scores = np.asarray(block["scores"], float)
-    if np.isnan(scores).any():
-        raise ValueError("scores: NaN; drop these rows or give them a score")
-    return scores
-
-
-def _score_range(block: dict) -> np.ndarray:
-    "Smallest and largest finite score of a block, as (-low, high) for taking maxima."
-    scores = _scores(_that_count(block))
-    finite = scores[np.isfinite(scores)]
-    return np.array([-finite.min(), finite.max()]) if len(finite) else np.array([-np.inf, -np.inf])
-
-
-def _largest(parts) -> np.ndarray:
-    return np.max(parts, axis=0)
-
-
-def _edge_counts(counted: np.ndarray, edges: np.ndarray) -> ThresholdCounts:
-    "Counts of `score >= edge` for each edge, from the highest down, after +inf."
-    return _from_top(counted, np.append(-np.inf, edges))
-
-
-def _from_top(counted: np.ndarray, lowest: np.ndarray) -> ThresholdCounts:
-    "Counts of `score >= lowest` for each of the bins (2, B), from the highest down, after +inf."
-    fp, tp = np.pad(np.cumsum(counted[:, ::-1], axis=1), ((0, 0), (1, 0)))
-    counts = BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp)
-    return ThresholdCounts(np.append(np.inf, lowest[::-1]), counts)
+def _sum(curves: list) -> ThresholdCounts:
+    return sum(curves[1:], curves[0])
 
 
 def threshold_counts(
-    y_true: Any,
-    scores: Any,
-    *,
-    sample_weight: Any = None,
-    bins: int | Vector | None = None,
-    data: Any = None,
-    scheduler: Any = None,
+    y_true: Any, scores: Any, *, sample_weight: Any = None, data: Any = None
 ) -> ThresholdCounts:
-    """Binary counts at thresholds: all distinct ones, or those at the edges of fixed bins.
+    """Binary counts at every distinct score, merged from the blocks: `cost_eval.confusion.threshold_counts`.
+
+    It takes the memory of the distinct scores; round those of very many rows first.
 
     Parameters
     ----------
@@ -792,365 +335,28 @@ def threshold_counts(
         (N,) 0/1 labels and scores, or names of columns of `data`
     sample_weight : Dask series or array, or str, optional
         (N,) finite, non-negative weights
-    bins : int or array_like, optional
-        None: every distinct score, merged from the blocks (memory: the distinct scores); a number of
-        equal bins over the range of the finite scores, or their edges: counts there are exact,
-        `sketch_error` bounds what lies between
     data : Dask DataFrame or path, optional
         where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
 
     Returns
     -------
     ThresholdCounts
-        without bins equal to the in-memory result; with bins at +inf, the edges and -inf
+        equal to the in-memory result
 
     Raises
     ------
     ValueError
-        For NaN scores, labels that are not 0/1, bad bins.
+        For NaN scores, labels that are not 0/1.
 
     Examples
     --------
     >>> import dask.array as da
     >>> y, s = da.from_array([1, 0, 1, 0], chunks=2), da.from_array([.9, .7, .7, .2], chunks=2)
-    >>> threshold_counts(y, s, scheduler="synchronous").thresholds.tolist()
+    >>> threshold_counts(y, s).thresholds.tolist()
     [inf, 0.9, 0.7, 0.2]
     """
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
-    with _work(blocks, scheduler) as compute:
-        if bins is None:
-            return compute(_over(blocks, _curve, _sum, None))
-        edges = _edges(blocks, bins, compute)
-        return _edge_counts(compute(_over(blocks, _at_edges, _sum, edges, None)), edges)
-
-
-def _edges(blocks: list, bins, compute) -> np.ndarray:
-    "Ascending edges of bins."
-    if np.ndim(bins):
-        edges = np.asarray(bins, float)
-        if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
-            raise ValueError(f"bins: ascending edges or a number of bins are needed, got {bins!r}")
-        return edges
-    check_integer(bins, "bins", 1)
-    low, high = compute(_over(blocks, _score_range, _largest))
-    if not np.isfinite(high):
-        return np.array([0.0, 1.0])
-    if high <= -low:
-        return np.array([high, np.nextafter(high, np.inf)])
-    return np.linspace(-low, high, int(bins) + 1)
-
-# %% ../nbs/70_scale.ipynb #be59c36a
-#| code-fold: true
-#| code-summary: "The bound, and the exact threshold"
-@result
-class SketchError(Result):
-    """What the best edge of a sketch costs, and what the best threshold could cost at least.
-
-    Attributes
-    ----------
-    cost : float
-        per case, at the best edge
-    error : float
-        the best threshold of all is cheaper by at most this much
-    low, high : float
-        the best threshold lies in this range
-    """
-
-    cost: float
-    error: float
-    low: float
-    high: float
-
-
-def _bounds(curve: ThresholdCounts, costs, priors) -> tuple[np.ndarray, np.ndarray]:
-    "Cost per case at each edge, and the least it can be in the bin below it."
-    c, labels = curve.counts, as_costs(costs).classes
-    size = np.array([c.n[0], c.p[0]], float)
-    weight = np.divide(as_priors(priors, labels, sizes=size), size, out=np.zeros(2), where=size > 0)
-    (tn, fp), (fn, tp) = check_costs(costs, 2, 2) * weight[:, None]
-    negatives, positives = tn * c.tn + fp * c.fp, fn * c.fn + tp * c.tp
-    least = sum(np.minimum(cost[:-1], cost[1:]) for cost in (negatives, positives))
-    return negatives + positives, least
-
-
-def sketch_error(curve: ThresholdCounts, costs: Costs, *, priors: Priors | None = None) -> SketchError:
-    """How far the best edge of a sketch can be from the best threshold, by (70.2).
-
-    Parameters
-    ----------
-    curve : ThresholdCounts
-        from `threshold_counts` with bins
-    costs : CostMatrix or array_like
-        (2, 2)
-    priors : float, array_like or mapping, optional
-        (2,) of the deployment
-
-    Returns
-    -------
-    SketchError
-        cost of the best edge, bound of the error, range of the best threshold
-
-    Examples
-    --------
-    >>> counts = BinaryCounts([0, 4, 5], [0, 1, 9], [5, 1, 0], [9, 8, 0])
-    >>> curve = ThresholdCounts(np.array([np.inf, .5, -np.inf]), counts)
-    >>> sketch_error(curve, [[0, 1], [2, 0]])
-    SketchError(cost=0.2143, error=0.1429, low=-inf, high=inf)
-    """
-    bayes_threshold(costs)  # refuses what no threshold can serve
-    cost, least = _bounds(curve, costs, priors)
-    open_bins = np.flatnonzero(least <= cost.min())
-    low, high = curve.thresholds[open_bins.max() + 1], curve.thresholds[open_bins.min()]
-    found = cost.min(), cost.min() - min(least.min(), cost.min()), low, high
-    return SketchError(*map(float, found))
-
-
-def _inside(block: dict, edges: np.ndarray, chosen: np.ndarray, classes) -> tuple:
-    "All thresholds of the rows whose scores lie in the chosen bins, and the type of the scores."
-    keep = np.isin(_place(block, edges), chosen)
-    kind = np.asarray(block["scores"]).dtype
-    kind = kind if kind.kind == "f" else np.dtype(float)
-    return _curve({name: np.asarray(value)[keep] for name, value in block.items()}, classes), kind
-
-
-def _merge_inside(parts: list) -> tuple:
-    "Curves added, and the type that holds all scores."
-    curves, types = zip(*parts)
-    return _sum(curves), np.result_type(*types)
-
-
-def best_threshold(
-    y_true: Any,
-    scores: Any,
-    costs: Costs,
-    *,
-    priors: Priors | None = None,
-    sample_weight: Any = None,
-    require: Mapping[Any, float] | None = None,
-    bins: int | Vector = 4096,
-    data: Any = None,
-    scheduler: Any = None,
-) -> ThresholdChoice:
-    """The threshold with the lowest cost over all rows, exact, in at most three passes of bounded memory.
-
-    The range of the scores, the counts at fixed edges, then only the rows in bins that can hold the
-    best threshold, by (70.1).
-
-    Parameters
-    ----------
-    y_true, scores : Dask series or array, or str
-        (N,) 0/1 labels, or labels of the costs' classes, and scores; or names of columns of `data`
-    costs : CostMatrix or array_like
-        (2, 2)
-    priors : array_like or mapping, optional
-        (2,) of the deployment; default: those of the data
-    sample_weight : Dask series or array, or str, optional
-        (N,) finite, non-negative weights
-    require : mapping, optional
-        as for the in-memory function; the counts at all distinct scores are then brought together in memory
-    bins : int or array_like, default 4096
-        of the first pass, or their edges
-    data : Dask DataFrame or path, optional
-        where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
-
-    Returns
-    -------
-    ThresholdChoice
-        that of the in-memory function
-
-    Raises
-    ------
-    ValueError
-        For costs no threshold can serve, NaN scores, other labels.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> y, s = da.from_array([0, 1, 0, 1], chunks=2), da.from_array([.1, .4, .5, .8], chunks=2)
-    >>> best_threshold(y, s, [[0, 1], [3, 0]], scheduler="synchronous").threshold
-    0.25
-    """
-    if own := _cost_columns(costs):
-        raise ValueError(
-            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: one matrix for all is needed "
-            "here; of rows that fit into memory, cost_eval.decisions.best_threshold takes them"
-        )
-    given, costs = costs, _matrix_of(costs)
-    refuse_unordered(given, costs.classes)
-    bayes_threshold(costs)  # refuses what no threshold can serve, before any work starts
-    blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
-    with _work(blocks, scheduler) as compute:
-        if require is not None:
-            curve = compute(_over(blocks, _curve, _sum, costs.classes))
-            return best_threshold_counted(curve, costs, priors=priors, require=require)
-        edges = _edges(blocks, bins, compute)
-        counted = compute(_over(blocks, _at_edges, _sum, edges, costs.classes))
-        chosen = _open_bins(_edge_counts(counted, edges), costs, priors)
-        inside, kind = compute(_over(blocks, _inside, _merge_inside, edges, chosen, costs.classes))
-    counted[:, chosen] = 0
-    return best_threshold_counted(inside + _steps(counted, edges), costs, priors=priors, kind=kind)
-
-
-def _open_bins(curve: ThresholdCounts, costs, priors) -> np.ndarray:
-    "Bins that can hold the best threshold by (70.1), and their neighbours, counted from the lowest."
-    cost, least = _bounds(curve, costs, priors)
-    from_top = np.flatnonzero(least <= cost.min() + 1e-9 * np.abs(cost).max())
-    last = len(curve.thresholds) - 2
-    return np.unique(np.clip(last - from_top[:, None] + [-1, 0, 1], 0, last))
-
-
-def _steps(counted: np.ndarray, edges: np.ndarray) -> ThresholdCounts:
-    "Bins as if all rows of one had the same score, somewhere inside it; only bins that hold any."
-    places = np.concatenate([[-np.inf], (edges[:-1] + edges[1:]) / 2, [np.inf]])
-    used = counted.any(0)
-    return _from_top(counted[:, used], places[used])
-
-# %% ../nbs/70_scale.ipynb #calib1
-#| code-fold: true
-#| code-summary: "Calibration"
-def _log_posteriors(values: np.ndarray, log: bool) -> np.ndarray:
-    "(N, K) log-posteriors; one column is that of class 1."
-    values = np.asarray(values, float)
-    if values.ndim == 1 and log:
-        raise ValueError("posteriors: with log=True, a column for each class is needed")
-    if log:
-        return values
-    check_range(values, "posteriors", 0, 1, ends="[]")
-    p = np.column_stack([1 - values, values]) if values.ndim == 1 else values
-    with np.errstate(divide="ignore"):
-        return np.log(p)
-
-
-def _apply_to(block: dict, function, log: bool) -> list:
-    "A function of log-posteriors, labels and weights on a block."
-    return function(_log_posteriors(block["posteriors"], log), block["y_true"], block.get("sample_weight"))
-
-
-def fit_calibrator(
-    posteriors: Any,
-    y_true: Any,
-    *,
-    log: bool = False,
-    classes: LabelledTable | Labels | str | None = None,
-    sample_weight: Any = None,
-    priors: Priors | None = None,
-    data: Any = None,
-    scheduler: Any = None,
-) -> AffineCalibrator:
-    """The calibration map of Dask collections, a pass for each of some ten Newton steps:
-    `cost_eval.decisions.AffineCalibrator`.
-
-    Parameters
-    ----------
-    posteriors : Dask array or series, or str, or list of str
-        (N, K) posteriors, or (N,) of class 1; or columns of `data`
-    y_true : Dask series or array, or str
-        (N,) true classes: 0..K-1, or labels if `classes` names the columns
-    log : bool, default False
-        are the posteriors natural logarithms?
-    classes : sequence or CostMatrix, optional
-        K labels of the columns
-    sample_weight : Dask series or array, or str, optional
-        (N,) finite, non-negative weights
-    priors : array_like or mapping, optional
-        (K,) calibrate for these priors instead of the data's
-    data : Dask DataFrame or path, optional
-        where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
-
-    Returns
-    -------
-    AffineCalibrator
-        that of the in-memory `fit`, up to rounding
-
-    Raises
-    ------
-    ValueError
-        For posteriors of exactly 0, other labels, a class without rows.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> p, y = da.from_array([.1, .2, .4, .7, .3, .8], chunks=2), da.from_array([0, 0, 1, 1, 0, 0], chunks=2)
-    >>> round(fit_calibrator(p, y, scheduler="synchronous").alpha_, 2)
-    0.7
-    """
-    blocks = _blocks(data, {"posteriors": posteriors, "y_true": y_true, "sample_weight": sample_weight})
-    with _work(blocks, scheduler) as compute:
-
-        def total(function):
-            return compute(_over(blocks, _apply_to, _sum_terms, function, log))
-
-        return AffineCalibrator(classes=classes).fit_sums(total, priors=priors)
-
-
-_FINE = 10_000  # equal bins of posteriors, of which groups are made where rows are not gathered
-
-
-def reliability(
-    y_true: Any,
-    posteriors: Any,
-    *,
-    bins: int = 10,
-    gather: int = 1_000_000,
-    data: Any = None,
-    scheduler: Any = None,
-) -> Reliability:
-    """Mean posterior and observed share of positives in groups of about equal size:
-    `cost_eval.decisions.reliability`.
-
-    Beyond `gather` rows the groups end at multiples of 1/10,000: their means, shares and sizes are
-    exact, but the sizes differ by what such a sliver holds.
-
-    Parameters
-    ----------
-    y_true, posteriors : Dask series or array, or str
-        (N,) 0/1 labels and posterior of class 1, or names of columns of `data`
-    bins : int, default 10
-        groups
-    gather : int, default 1,000,000
-        so many rows are gathered, and the result is that of the in-memory function
-    data : Dask DataFrame or path, optional
-        where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
-
-    Returns
-    -------
-    Reliability
-        predicted, observed, size of at most `bins` groups
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> y, p = da.from_array([0, 0, 1, 1], chunks=2), da.from_array([.1, .2, .6, .9], chunks=2)
-    >>> reliability(y, p, bins=2, scheduler="synchronous")
-    Reliability(predicted=[0.15, 0.75], observed=[0, 1], size=[2, 2])
-    """
-    check_integer(bins, "bins", 1)
-    blocks = _blocks(data, {"y_true": y_true, "posteriors": posteriors})
-    with _work(blocks, scheduler) as compute:
-        if _row_count(blocks, compute) <= gather:
-            rows = compute(_add_up(blocks, _gather))
-            return reliability_in_memory(rows["y_true"], rows["posteriors"], bins=bins)
-        size, mass, positive = compute(_over(blocks, _slivers, _sum))
-    below = np.searchsorted(np.cumsum(size), size.sum() * np.arange(1, bins) / bins)
-    group = np.searchsorted(np.unique(below), np.arange(_FINE), side="left")
-    size, mass, positive = (np.bincount(group, v) for v in (size, mass, positive))
-    used = size > 0
-    return Reliability(mass[used] / size[used], positive[used] / size[used], size[used].astype(np.int64))
-
-
-def _slivers(block: dict) -> np.ndarray:
-    "(3, _FINE) rows, sum of posteriors, positives in each thin bin."
-    p = check_range(block["posteriors"], "posteriors", 0, 1, ends="[]")
-    y, place = check_binary(block["y_true"]), np.minimum((p * _FINE).astype(np.intp), _FINE - 1)
-    return np.stack([np.bincount(place, v, _FINE) for v in (None, p, y)])
+    return _merged([dask.delayed(_curve)(block) for block in blocks], _sum)
 
 # %% ../nbs/70_scale.ipynb #f83697f5
 #| code-fold: true
@@ -1158,49 +364,31 @@ def _slivers(block: dict) -> np.ndarray:
 _CELLS = ("fp", "fn", "tp", "tn")
 
 
-def _matrix_of(costs) -> CostMatrix:
-    "One matrix with labels; unread, an array of more rows than decisions is not taken for one."
-    table, names = cast(CostMatrix, as_costs(costs, one=True)), cost_table(costs)[1]
-    if names is None:
-        refuse_rows(table.array, 2)
-    return table
+def _split(costs) -> tuple[dict, Any]:
+    "The columns among the costs of a mapping with the arguments of `ExampleCosts`, and the rest of it."
+    if not isinstance(costs, Mapping):
+        return {}, costs
+    columns = {k: v for k, v in costs.items() if k in _CELLS and (isinstance(v, str) or hasattr(v, "dask"))}
+    rest = {k: v for k, v in costs.items() if k not in columns}
+    known = (*_CELLS, "classes", "decisions")
+    for name in rest if columns else ():
+        if name not in known:
+            raise ValueError(unknown_name(name, known, "cost"))
+    return {f"cost {name}": column for name, column in columns.items()}, rest
 
 
-def _by_outcome(costs) -> bool:
-    "Are costs a mapping with the arguments of `ExampleCosts`, whose values may be columns on Dask?"
-    return isinstance(costs, Mapping) and bool(set(costs) & set(_CELLS))
-
-
-def _cost_columns(costs) -> dict:
-    "The costs of single rows that are columns, of a mapping with the arguments of `ExampleCosts`."
-    if not _by_outcome(costs):
-        return {}
-    for name in costs:
-        if name not in (*_CELLS, "classes", "decisions"):
-            raise ValueError(unknown_name(name, [*_CELLS, "classes", "decisions"], "cost"))
-    lazy = {k: v for k, v in costs.items() if isinstance(v, str) or hasattr(v, "dask")}
-    return {f"cost {k}": v for k, v in lazy.items() if k in _CELLS}
-
-
-def _without_columns(costs):
-    "What is sent to the blocks: of a mapping all that is no column."
-    own = _cost_columns(costs)
-    return {k: v for k, v in costs.items() if f"cost {k}" not in own} if own else costs
-
-
-def _block_costs(block: dict, costs):
-    "The costs of a block's rows, as the in-memory functions take them."
-    own = {name.removeprefix("cost "): v for name, v in block.items() if name.startswith("cost ")}
-    if not own and not _by_outcome(costs):
-        return costs
-    many = {k: v * np.ones(_length(block)) if own and k in _CELLS else v for k, v in costs.items()} | own
-    if own:
-        return ExampleCosts(**many)
-    return CostMatrix.binary(**many) if {"classes", "decisions"} & set(many) else many
+def _own_costs(block: dict, rest) -> Any:
+    "The costs of a block's rows, each its own where some are columns."
+    own = {name: block[f"cost {name}"] for name in _CELLS if f"cost {name}" in block}
+    return ExampleCosts(**rest, **own) if own else rest
 
 
 def losses(y_true: Any, decisions: Any, costs: Costs, *, data: Any = None) -> Any:
     """What each row cost, as a lazy Dask array: `cost_eval.costs.losses`, block by block.
+
+    For an interval of their mean the distinct losses are enough, and how often each occurs:
+    `values, counts = dask.compute(*da.unique(losses(...), return_counts=True))`, then
+    `interval([counts], [values])`.
 
     Parameters
     ----------
@@ -1229,259 +417,24 @@ def losses(y_true: Any, decisions: Any, costs: Costs, *, data: Any = None) -> An
     >>> losses(y, d, [[0, 1], [10, 0]]).compute().tolist()
     [1.0, 0.0, 10.0]
     """
-    array = optional_import("dask.array", extra="scale")
-    costs = costs if _by_outcome(costs) or isinstance(costs, ExampleCosts) else _matrix_of(costs)
-    blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **_cost_columns(costs)})
-    if isinstance(costs, ExampleCosts) and len(blocks) > 1:
-        raise ValueError(
-            f"costs: of {len(costs.array)} rows in memory beside {len(blocks)} blocks of rows; give a "
-            'mapping, each part of it a number, a Dask collection or a column: {"fp": 5, "fn": amounts}'
-        )
-    parts = [dask.delayed(_losses_of)(block, _without_columns(costs)) for block in blocks]
+    array, (own, rest) = optional_import("dask.array", extra="scale"), _split(costs)
+    if not own:
+        rest = as_costs(costs, one=True)
+        if cost_table(costs)[1] is None:  # an array of more rows than decisions is no matrix
+            refuse_rows(rest.array, 2)
+    blocks = _blocks(data, {"y_true": y_true, "decisions": decisions, **own})
+    parts = [dask.delayed(_losses_of)(block, rest) for block in blocks]
     return array.concatenate([array.from_delayed(part, shape=(np.nan,), dtype=float) for part in parts])
 
 
-def _losses_of(block: dict, costs) -> np.ndarray:
-    if not _length(block):
-        return np.zeros(0)
-    own = _block_costs(block, costs)
-    own = CostMatrix.binary(**own) if isinstance(own, Mapping) else own
-    return losses_in_memory(block["y_true"], block["decisions"], own)
-
-# %% ../nbs/70_scale.ipynb #losses2
-#| code-fold: true
-#| code-summary: "Intervals of losses"
-_UNITS = 5000  # random batches of rows or clusters, where these are too many to be gathered
-
-
-def _clusters_of(block: dict, seed: int) -> tuple:
-    "Weighted loss and weight of each cluster or random batch in a block; range of losses, largest weight."
-    x = block["losses"]
-    w = check_weights(block.get("sample_weight", np.ones(len(x))), len(x))
-    unit = block.get("clusters")
-    if unit is None:
-        unit = np.random.default_rng(seed).integers(_UNITS, size=len(x), dtype=np.int16)
-    sums = pd.DataFrame({"unit": unit, "loss": w * x, "weight": w}).groupby("unit", sort=False).sum()
-    return sums, np.array([(-x).max(initial=-np.inf), x.max(initial=-np.inf), w.max(initial=0)])
-
-
-def _merge_clusters(parts: list) -> tuple:
-    sums, ends = zip(*parts)
-    return pd.concat(sums).groupby(level=0, sort=False).sum(), _largest(ends)
-
-
-def _loss_blocks(columns: dict, given: dict, data) -> _Blocks:
-    "Blocks of losses, beside columns of the data that they were computed from."
-    if data is None:
-        return _blocks(None, columns | given)
-    blocks, named = _blocks(None, columns), _blocks(data, given)
-    if len(blocks) != len(named):
-        raise ValueError(f"data: {len(named)} blocks, but the losses have {len(blocks)}; make them from it")
-    pairs = enumerate(zip(blocks, named))
-    both = _Blocks(dask.delayed(_checked_block)(one | two, k) for k, (one, two) in pairs)
-    both.rows = named.rows
-    return both
-
-
-def _of_losses(function, columns: dict, given: dict, gather, rng, data, scheduler, options):
-    "An interval function of losses on what it needs of the rows."
-    blocks = _loss_blocks(columns, given, data)
-    with _work(blocks, scheduler) as compute:
-        if _row_count(blocks, compute) <= gather:
-            rows = compute(_add_up(blocks, _gather))
-            kept = {name: rows[name] for name, value in given.items() if value is not None}
-            return function(*(rows[name] for name in columns), **kept, rng=rng, **options)
-        if given["strata"] is not None:
-            raise ValueError(f"strata: taken for at most gather={gather} rows; raise gather=")
-        rng = generator(rng)
-        seeds = rng.integers(0, 2**62, len(blocks)).tolist()
-        made = [dask.delayed(_one_loss)(block, list(columns)) for block in blocks]
-        parts = [dask.delayed(_clusters_of)(block, seed) for block, seed in zip(made, seeds)]
-        sums, (low, high, heaviest) = compute(_add_up(parts, _merge_clusters))
-    sums = sums[sums["weight"] > 0].sort_index()
-    x, weight = (sums["loss"] / sums["weight"]).to_numpy(), sums["weight"].to_numpy()
-    units = {"sample_weight": weight, "clusters": np.arange(len(x))}
-    ends = np.array([-low, high])
-    if options.get("bounds") is None:
-        options = options | {"bounds": RangeSeen(ends.tolist())}
-    else:
-        function(*[ends, 0 * ends][: len(columns)], bounds=options["bounds"])  # which refuses what was seen
-    if given["clusters"] is None:
-        units["heaviest"] = heaviest  # one more row, and not one more batch, may be in the worst place
-    return function(*[x, 0 * x][: len(columns)], **units, rng=rng, **options)
-
-
-def _one_loss(block: dict, names: list) -> dict:
-    "A block with its losses, or differences of losses, checked."
-    values = [block[name] for name in names]
-    loss = values[0] - values[1] if len(values) == 2 else values[0]
-    if not np.isfinite(loss).all():
-        raise ValueError(f"{' - '.join(names)}: NaN or infinite")
-    return _that_count({"losses": loss} | {k: value for k, value in block.items() if k not in names})
-
-
-def loss_interval(
-    losses: Any,
-    *,
-    sample_weight: Any = None,
-    clusters: Any = None,
-    strata: Any = None,
-    gather: int = 1_000_000,
-    rng: Rng = None,
-    data: Any = None,
-    scheduler: Any = None,
-    **options: Any,
-) -> intervals.Interval:
-    """Interval of the mean of what each row cost: `cost_eval.bootstrap.loss_interval`.
-
-    With clusters the sum of each cluster is all that is needed, exactly. Beyond `gather` rows without
-    clusters, the rows are put at random into 5,000 batches, whose sums tell how the rows vary; what may be
-    in the worst place is one more row, as in memory.
-
-    Parameters
-    ----------
-    losses : Dask array
-        (N,) from `losses`
-    sample_weight : Dask array or series, or str, optional
-        (N,) weights, or a column of `data`
-    clusters : Dask array or series, or str, optional
-        (N,) label of the group (customer, patient) of each row; whole groups are resampled
-    strata : Dask array or series, or str, optional
-        (N,) label of the separately drawn sample of each row; for at most `gather` rows
-    gather : int, default 1,000,000
-        so many rows are gathered, and the result is that of the in-memory function
-    rng : Generator or int, optional
-        for the methods that draw
-    data : Dask DataFrame or path, optional
-        what the losses were computed from, where columns are named
-    scheduler : str or Client, optional
-        see `cluster`
-    **options
-        method, confidence and the others of `cost_eval.bootstrap.loss_interval`
-
-    Returns
-    -------
-    Interval
-        mean loss, to be minimised
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> x = da.from_array([0.0] * 95 + [1.0] * 4 + [20.0], chunks=30)
-    >>> loss_interval(x, bounds=(0, 50), scheduler="synchronous")
-    Interval(0.0352 to 2.095, mean 0.24, clopper_pearson, 95%)
-    """
-    columns = {"losses": losses}
-    given = {"sample_weight": sample_weight, "clusters": clusters, "strata": strata}
-    return _of_losses(intervals.loss_interval, columns, given, gather, rng, data, scheduler, options)
-
-
-def loss_difference(
-    losses_a: Any,
-    losses_b: Any,
-    *,
-    sample_weight: Any = None,
-    clusters: Any = None,
-    strata: Any = None,
-    gather: int = 1_000_000,
-    rng: Rng = None,
-    data: Any = None,
-    scheduler: Any = None,
-    **options: Any,
-) -> intervals.Difference:
-    """Interval and paired test for the difference of two mean losses on the same rows:
-    `cost_eval.bootstrap.loss_difference`.
-
-    Parameters
-    ----------
-    losses_a, losses_b : Dask array
-        (N,) from `losses`
-    sample_weight, clusters, strata, gather, rng, data, scheduler, **options
-        as for `loss_interval`
-
-    Returns
-    -------
-    Difference
-        first minus second
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> a, b = da.from_array([0., 1, 1, 5], chunks=2), da.from_array([0., 1, 0, 1], chunks=2)
-    >>> loss_difference(a, b, method="normal", scheduler="synchronous")
-    Difference(-0.6051 to 3.105, mean 1.25, normal, 95%)
-    """
-    columns = {"losses_a": losses_a, "losses_b": losses_b}
-    given = {"sample_weight": sample_weight, "clusters": clusters, "strata": strata}
-    return _of_losses(intervals.loss_difference, columns, given, gather, rng, data, scheduler, options)
-
-# %% ../nbs/70_scale.ipynb #cntrule1
-#| code-fold: true
-#| code-summary: "count_rule"
-def count_rule(
-    rule: DecisionRule,
-    y_true: Any,
-    values: Any,
-    *,
-    costs: Costs | None = None,
-    sample_weight: Any = None,
-    clusters: Any = None,
-    largest: float | None = None,
-    data: Any = None,
-    scheduler: Any = None,
-) -> RuleCounts:
-    """What an installed rule did on new labelled rows, for `check_rule`: `cost_eval.planning.count_rule`.
-
-    Parameters
-    ----------
-    rule : DecisionRule
-        from `fit_rule`, `report.decision_rule()` or a file
-    y_true, values : Dask series or array, or str
-        (N,) true labels, and what the model says, or names of columns of `data`; a list of K columns in the
-        order of the rule's classes
-    costs : mapping, optional
-        of these rows, each its own: see `losses`
-    sample_weight, clusters, largest : optional
-        as for the in-memory function
-    data : Dask DataFrame or path, optional
-        where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
-
-    Returns
-    -------
-    RuleCounts
-        that of the in-memory function; of rows with weights, clusters or costs one number each is kept
-
-    Raises
-    ------
-    ValueError
-        For labels that the rule does not know, and values it cannot decide about.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
-    >>> y, s = da.from_array([0, 1, 1, 0], chunks=2), da.from_array([1, 2, 3, 4], chunks=2)
-    >>> count_rule(rule, y, s, scheduler="synchronous").counts.tolist()
-    [[1, 1], [1, 1]]
-    """
-    columns = {"y_true": y_true, "values": values, "sample_weight": sample_weight, "clusters": clusters}
-    blocks = _blocks(data, columns | _cost_columns(costs))
-    with _work(blocks, scheduler) as compute:
-        return compute(_over(blocks, _counted_by, _sum, rule, _without_columns(costs), largest))
-
-
-def _counted_by(block: dict, rule: DecisionRule, costs, largest) -> RuleCounts:
-    "The counts of a block."
-    given = {name: block[name] for name in ("sample_weight", "clusters") if name in block}
-    given |= {"costs": _block_costs(block, costs), "largest": largest}
-    return count_rule_in_memory(rule, block["y_true"], block["values"], **given)
+def _losses_of(block: dict, rest) -> np.ndarray:
+    return losses_in_memory(block["y_true"], block["decisions"], _own_costs(block, rest))
 
 # %% ../nbs/70_scale.ipynb #f9e505de
 #| code-fold: true
 #| code-summary: "evaluate"
-_SAMPLED = 1_000_000  # rows that rules are fitted on, where not all are gathered
+_KINDS = (Decisions, Posteriors, Scores)
+_OF_ROWS = ("groups", "clusters", "sample_weight", "ids", "folds")  # options that may be columns
 
 
 def evaluate(
@@ -1489,28 +442,13 @@ def evaluate(
     models: Any,
     costs: Costs,
     *,
-    rule: Rule | Mapping[Any, Rule] = "calibrated",
-    positive: Any = None,
-    priors: float | Priors | None = None,
-    capacity: float | None = None,
-    groups: Any = None,
-    clusters: Any = None,
-    sample_weight: Any = None,
-    heaviest: float | None = None,
-    largest: float | None = None,
-    ids: Any = None,
-    folds: Any = 5,
-    method: IntervalMethod = "auto",
-    confidence: float = 0.95,
-    rng: Rng = None,
-    gather: int = 1_000_000,
+    rows: int = 1_000_000,
     data: Any = None,
-    scheduler: Any = None,
+    rng: Rng = None,
+    **options: Any,
 ) -> Report:
-    """The report from Dask collections or parquet files: `cost_eval.report.evaluate`.
-
-    Up to `gather` rows are gathered, and the report is that of the in-memory function. Of more, every
-    row is judged and counted, by rules that were fitted on a random sample of the other half of the rows.
+    """The report from Dask collections or parquet files: `cost_eval.report.evaluate` of all rows, or of
+    a million of them at random, as a note of the report then says.
 
     Parameters
     ----------
@@ -1522,348 +460,97 @@ def evaluate(
         `Scores` of one of these; one model may come without a name
     costs : CostMatrix, array_like or mapping
         (K, M), or where every row has its own: see `losses`
-    rule : str or mapping, default "calibrated"
-        how outputs become decisions, one of `cost_eval.policies.RULES` for all models; or {model: rule}
-    positive : label, optional
-        the positive one of two classes, see `cost_eval.samples.read_samples`
-    priors : float, array_like or mapping, optional
-        (K,) class priors of the deployment
-    capacity : int or float, optional
-        at most so many positive decisions; for at most `gather` rows
-    groups : Dask series or array, or str, optional
-        (N,) labels of groups
-    clusters, sample_weight : Dask series or array, or str, optional
-        (N,) as for the in-memory function; of more than `gather` rows, weighted ones are put into 5,000
-        random batches, and clusters, if there are more than that, into as many, for the intervals
-    heaviest, largest : float, optional
-        caps on the weight of a unit and on amounts, as for the in-memory function
-    ids : Dask series or array, or str, optional
-        (N,) what the rows are called, as for the in-memory function: a series with these as its index must be
-        in their order, and a note reports duplicates
-    folds : int or Dask series or array, or str, default 5
-        as for the in-memory function; of more than `gather` rows two halves stand in for them
-    method : str, default "auto"
-        of all intervals and differences
-    confidence : float, default 0.95
-        of all intervals
-    rng : optional
-        seed or Generator
-    gather : int, default 1,000,000
-        so many rows are brought together in memory; of more, costs of single rows are refused, and the
-        report has no curves and, unless all models are given as decisions without weights, no map
+    rows : int, default 1,000,000
+        so many rows are brought together in memory, drawn by their number: the same ones however the blocks
+        are cut
     data : Dask DataFrame or path, optional
-        where the columns are
-    scheduler : str or Client, optional
-        see `cluster`
+        where the columns are; a path of parquet files is read by `dask.dataframe.read_parquet`
+    rng : optional
+        seed or Generator; None: seed 0
+    **options
+        of the in-memory function; groups, clusters, sample_weight, ids and folds are Dask series or arrays,
+        or columns of `data`
 
     Returns
     -------
     Report
-        that of `cost_eval.report.evaluate`; see `gather` for what is missing beyond it
+        that of `cost_eval.report.evaluate`
 
     Raises
     ------
     ValueError
-        For unknown columns, missing values, labels that the costs do not have; and for more rows than are
-        gathered for costs of single rows, a capacity and columns of folds.
+        For unknown columns, missing values, labels that the costs do not have.
 
     Examples
     --------
     >>> import dask.array as da
     >>> y, d = da.from_array([0, 0, 1, 1] * 50, chunks=40), da.from_array([0, 1, 1, 0] * 50, chunks=40)
-    >>> float(evaluate(y, {"m": d}, [[0, 1], [3, 0]], scheduler="synchronous", rng=0).best["cost"][0])
+    >>> float(evaluate(y, {"m": d}, [[0, 1], [3, 0]], rng=0).best["cost"][0])
     1.0
     """
-    shells, columns = _shells(models, costs)
-    per_row = {"ids": ids, "groups": groups, "clusters": clusters, "sample_weight": sample_weight}
-    options = {"rule": rule, "positive": positive, "priors": priors, "capacity": capacity, "folds": folds}
-    if isinstance(folds, str) or hasattr(folds, "dask"):
-        per_row["folds"] = options.pop("folds")
-    own = _cost_columns(costs)
-    if largest is not None and not own:
-        attainable(costs, largest=largest)  # which refuses it
-    blocks = _blocks(data, {"y_true": y_true, "ids": ids} | columns | per_row | own)
-    if sample_weight is not None:
-        blocks = _Blocks(dask.delayed(_that_count)(block) for block in blocks)
-    costs = _without_columns(costs)
-    with _work(blocks, scheduler) as compute:
-        n = _row_count(blocks, compute)
-        if not n and sample_weight is not None:
-            raise ValueError("sample_weight: 0 for every sample; at least one must count")
-        if n > gather:
-            _refuse_beyond(n, gather, own, per_row, capacity)
-            found = _Halves(blocks, shells, n, rule, priors, generator(rng))
-            how = {"confidence": confidence, "method": method}
-            report = found.report(compute, costs, positive, heaviest, how)
-            seed = {"seed": rng} if isinstance(rng, (int, np.integer)) else {}
-            return replace(report, provenance=report.provenance | seed)
-        rows = compute(_add_up(blocks, _gather))
-    options |= {"heaviest": heaviest, "largest": largest, "method": method}
-    options |= {name: rows[name] for name in per_row if name in rows}
-    models, costs = _models_of(rows, shells), _block_costs(rows, costs)
-    return evaluate_in_memory(rows["y_true"], models, costs, confidence=confidence, rng=rng, **options)
-
-
-def _shells(models, costs) -> tuple[dict, dict]:
-    "Name -> what a model said its values are, or None; and the columns of values, their widths checked."
-    if not isinstance(models, Mapping) and models is not None:
+    check_integer(rows, "rows", 1)
+    inspect.signature(evaluate_in_memory).bind_partial(**options)
+    if not isinstance(models, Mapping):
         models = {models if isinstance(models, str) else "model": models}
-    if not models:
-        raise ValueError("models: at least one is needed, a mapping from names to arrays or columns")
-    K, shells, columns = _class_count(costs), {}, {}
-    for k, (name, given) in enumerate(models.items()):
-        wrapped = isinstance(given, (Decisions, Posteriors, Scores))
-        values = given.values if wrapped else given
-        several = isinstance(values, list)
-        width = len(values) if several else values.shape[1] if getattr(values, "ndim", 1) == 2 else None
-        if width not in (None, K):
-            raise ValueError(f"models[{name!r}]: {width} columns, but the costs have {K} classes")
-        shell = given if wrapped else Posteriors(None) if width else None
-        shells[str(name)] = None if shell is None else replace(shell, values=None)
-        columns[f"model {k}"] = values
-    return shells, columns
+    (own, rest), called = _split(costs), {name: f"models[{name!r}]" for name in models}
+    columns = {called[name]: _values_of(model) for name, model in models.items()} | own
+    columns |= {k: options.pop(k) for k in _OF_ROWS if _is_column(options.get(k))}
+    found, n = _some_rows(data, {"y_true": y_true} | columns, rows, rng)
+    read = {name: _with_values(model, found.get(called[name])) for name, model in models.items()}
+    options |= {name: found[name] for name in _OF_ROWS if name in found}
+    report = evaluate_in_memory(found["y_true"], read, _own_costs(found, rest), rng=rng, **options)
+    if n <= rows:
+        return report
+    note = f"Of the {n:,} rows {rows:,} were evaluated, drawn at random (rows=)."
+    return replace(report, notes=(note, *report.notes))
 
 
-def _class_count(costs) -> int:
-    "How many classes the costs have."
-    return 2 if _by_outcome(costs) else len(as_costs(costs).classes)
+def _is_column(option) -> bool:
+    "Has an option a value for each row?"
+    return isinstance(option, str) or np.ndim(option) > 0
 
 
-def _models_of(block: dict, shells: dict) -> dict:
-    "The models of a block, as they were handed over."
-    found = {}
-    for k, (name, shell) in enumerate(shells.items()):
-        values = block[f"model {k}"]
-        found[name] = values if shell is None else replace(shell, values=values)
-    return found
+def _values_of(model):
+    return model.values if isinstance(model, _KINDS) else model
 
 
-def _refuse_beyond(n: int, gather: int, own: dict, per_row: dict, capacity):
-    "What needs the rows themselves."
-    if own:
-        raise ValueError(
-            f"{next(iter(own)).replace('cost ', 'costs, ')} of single rows: taken for at most "
-            f"gather={gather} rows, but there are {n}, of which only the distinct ones are counted. Use "
-            "losses with loss_interval (one model) or loss_difference (two), for any number of rows; or "
-            f"gather={n} if they fit into memory"
-        )
-    said = {"capacity": capacity, "folds": per_row.get("folds")}
-    for name, value in said.items():
-        if value is not None:
-            raise ValueError(
-                f"{name}: taken for at most gather={gather} rows, but there are {n}, of which no order and "
-                f"no single row is kept; leave it out, or give gather={n} if they fit into memory"
-            )
-
-# %% ../nbs/70_scale.ipynb #395ca2fa
-#| code-fold: true
-#| code-summary: "Rules fitted on one half, judged on the other"
-class _Halves:
-    "A report on more rows than fit: rules fitted on a sample of one half of the rows judge the other half."
-
-    def __init__(self, blocks, shells, n, rule, priors, rng):
-        self.blocks, self.shells, self.rule, self.priors, self.rng = blocks, shells, rule, priors, rng
-        self.n, self.share, self.salt = n, min(1.0, _SAMPLED / n), int(rng.integers(0, 2**62))
-        self.seeds = rng.integers(0, 2**62, len(blocks)).tolist()
-
-    def report(self, compute, costs, positive, heaviest, how):
-        "Read, fit, judge, count, report."
-        self.compute = compute
-        self.read(costs, positive)
-        parts = fold_parts(self.half)
-        rules = {int(self.half[rows[0]]): self.rules(others) for others, rows in parts}
-        like = self.sample.take([0])  # a row is enough to read others alike
-        few = None if self.batched else self.clusters
-        rows = self.over_blocks(_decided, _merge_rows, like, self.shells, rules, few)
-        found = self.counted(rows, list(next(iter(rules.values()))), heaviest, how)
-        return self.with_notes(found, rows)
-
-    def over_blocks(self, function, merge, *args):
-        "function(block with the half of each row, seed, ...) of every block, merged."
-        pairs = zip(self.blocks, self.seeds)
-        parts = [dask.delayed(_with_half)(function, block, seed, self.salt, *args) for block, seed in pairs]
-        return self.compute(_add_up(parts, merge))
-
-    def read(self, costs, positive):
-        "The labels of the classes, what the models hand over, and a sample of the rows."
-        self.classes = self.over_blocks(_classes_of, _merge_rows)
-        y, K = _array(self.classes["y_true"], "y_true", "the rows"), _class_count(costs)
-        any_model, costs = Posteriors(np.full((len(y), K), 1 / K)), _block_costs({}, costs)
-        weight = self.classes["sample_weight" if "sample_weight" in self.classes else "repeats"]
-        all_rows = read_samples(y, any_model, costs, positive=positive, sample_weight=weight)
-        rows, looks, weights = self.over_blocks(
-            _sampled, _merge_sampled, self.shells, all_rows.costs, self.share
-        )
-        self.shares, self.heaviest = all_rows.shares, float(weights.max())
-        self.clusters = weights.index.to_numpy() if "clusters" in rows else None
-        self.repeated = [] if "ids" not in rows or "clusters" in rows else self.count_repeated()
-        self.half, models = rows["half"], _models_of(rows, self.shells)
-        for name, look in looks.items():
-            if look_at(models[name], all_rows.costs).kind() is not look.kind(f"models[{name!r}]"):
-                models[name] = look.kind()(models[name])
-        given = {name: rows[name] for name in ("sample_weight", "clusters") if name in rows}
-        self.sample = read_samples(rows["y_true"], models, all_rows.costs, **given)
-
-    def count_repeated(self) -> list:
-        "A note on ids that stand in several rows."
-        distinct = self.compute(_over(self.blocks, _distinct_ids, _merge_ids))
-        return repeated_ids(self.n - len(distinct), self.n)
-
-    @property
-    def batched(self) -> bool:
-        "Are units put into batches? Clusters are not, where they are few."
-        return self.clusters is None or len(self.clusters) > _UNITS
-
-    def rules(self, others: np.ndarray) -> dict:
-        "(model, rule) -> what was fitted on the other half of the rows; a model's declared rule first."
-        others, found = self.sample.take(others), dict[tuple, Any]()
-        for name in self.sample.models:
-            declared = self.rule.get(name, "calibrated") if isinstance(self.rule, Mapping) else self.rule
-            for rule in dict.fromkeys([check_choice(declared, RULES, "rule"), *RULES]):
-                try:
-                    fitted = fit_rule(others, name, rule, priors=self.priors)
-                except ValueError:
-                    if rule == declared:
-                        raise
-                    continue
-                # posteriors at their word hold for all rows
-                if fitted.rule == "bayes" and fitted.content["right_at"]:
-                    fitted = DecisionRule(fitted.content | {"right_at": self.shares.tolist()})
-                found.setdefault((name, fitted.rule), fitted)
-        return found
-
-    def counted(self, rows, keys, heaviest, how):
-        "The report from distinct rows."
-        costs, rows = self.sample.costs, _in_order(rows)
-        labels = np.array(costs.decisions, object)
-        decisions = {key: labels[rows[f"decision {i}"]] for i, key in enumerate(keys)}
-        given = {name: _array(rows[name], name, "the rows") for name in _OF_ROWS if name in rows}
-        if heaviest is not None and "clusters" in rows and heaviest < self.heaviest:
-            own = f"a unit weighs {self.heaviest:g}; the cap is at least that"
-            raise ValueError(f"heaviest: {heaviest:g}, but {own}")
-        if self.batched and "clusters" in rows:
-            given["independent"] = self.clusters is None
-            heaviest = self.heaviest if heaviest is None else heaviest
-        options = {"priors": self.priors, "rng": self.rng, "heaviest": heaviest, **how}
-        y_true = np.array(costs.classes, object)[rows["y_true"]]
-        return evaluate_counted(y_true, decisions, costs, rows["repeats"], **given, **options)
-
-    def with_notes(self, found, rows):
-        "The report with the thresholds, and with what stands in for folds, and for rows or clusters."
-        rungs, many = found.ladder.copy(), f"{len(self.sample):,}"
-        for row in np.flatnonzero(rungs["rule"].isin(RULES)):
-            fitted = fit_rule(self.sample, *rungs.loc[row, ["model", "rule"]], priors=self.priors)
-            rungs.loc[row, "threshold"] = fitted.threshold
-        half = f"Rules were fitted on {many} random rows, those of one half, to judge all rows of the other."
-        notes = *self.sample.notes, *self.repeated, *found.notes, half, *self.note_on_units(rows)
-        return replace(found, _rungs=rungs, taken=self.sample.taken, notes=tuple(dict.fromkeys(notes)))
-
-    def note_on_units(self, rows) -> list:
-        "Which batches stand in for rows or clusters."
-        if "clusters" not in rows or not self.batched:
-            return []
-        what, count = "The rows were put at random", rows["clusters"].nunique()
-        if self.clusters is not None:
-            what = f"The {len(self.clusters):,} clusters were put whole"
-        return [f"{what} into {count:,} batches, which the intervals take as independent."]
-
-# %% ../nbs/70_scale.ipynb #judged2
-#| code-fold: true
-#| code-summary: "Halves, and a sample"
-def _with_half(function, block: dict, seed: int, salt: int, *args):
-    "A function of a block whose rows know their half: random, of whole clusters or ids, each time the same."
-    together = next((name for name in ("clusters", "ids") if name in block), None)
-    if together:
-        mixed = pd.util.hash_array(_hashed(block[together], together) ^ np.uint64(salt))
-        half = (mixed >> np.uint64(63)).astype(np.int8)
-    else:
-        half = np.random.default_rng([seed, 0]).integers(0, 2, _length(block), dtype=np.int8)
-    return function(block | {"half": half}, seed, *args)
+def _with_values(model, values):
+    return replace(model, values=values) if isinstance(model, _KINDS) else values
 
 
-def _distinct_ids(block: dict) -> np.ndarray:
-    return np.unique(_hashed(block["ids"], "ids"))
+def _some_rows(data, columns: dict, rows: int, rng) -> tuple[dict, int]:
+    "At most so many rows of the columns, the same ones however the blocks are cut; and how many there are."
+    first = _blocks(data, {"y_true": columns["y_true"]})
+    sizes = _merged([dask.delayed(_size)(block) for block in first], _listed)
+    starts = np.cumsum([0, *sizes])
+    chosen = _row_numbers(int(starts[-1]), rows, rng)
+    parts = np.split(chosen, np.searchsorted(chosen, starts[1:-1]))
+    blocks = zip(_blocks(data, columns), parts, starts)
+    taken = [dask.delayed(_taken)(block, part - start) for block, part, start in blocks]
+    return _merged(taken, _gathered), int(starts[-1])
 
 
-def _merge_ids(parts: list) -> np.ndarray:
-    return np.unique(np.concatenate(parts))
+def _row_numbers(n: int, rows: int, rng) -> np.ndarray:
+    "So many of n rows at random, ascending, in little memory; all, if there are no more."
+    if n <= rows:
+        return np.arange(n)
+    rng, chosen = generator(0 if rng is None else rng), np.empty(0, np.int64)
+    while len(chosen) < rows:
+        chosen = np.unique(np.append(chosen, rng.integers(n, size=rows - len(chosen))))
+    return chosen
 
 
-def _classes_of(block: dict, seed: int) -> pd.DataFrame:
-    "Labels of a block, how often each occurs, and with what weight."
-    return _columns_counted(block, ["y_true"])
+def _size(block: dict) -> list:
+    return [len(block["y_true"])]
 
 
-def _sampled(block: dict, seed: int, shells: dict, costs: CostMatrix, share: float) -> tuple:
-    "A random part of a block; what its models look like; and the weight of each cluster, or the largest."
-    models = _models_of(block, shells)
-    looks = {name: look_at(v, costs) for name, v in models.items() if shells[name] is None}
-    keep = np.random.default_rng([seed, 1]).random(_length(block), "float32") < share
-    rows = {name: value[keep] for name, value in block.items()}
-    weight = np.asarray(block.get("sample_weight", np.ones(_length(block))), float)
-    if "clusters" not in block:
-        return rows, looks, pd.Series([weight.max(initial=0)], ["heaviest"])
-    hashed = _hashed(block["clusters"])
-    rows["clusters"] = hashed[keep]
-    return rows, looks, pd.Series(weight).groupby(hashed).sum()
+def _listed(sizes: list) -> list:
+    return [size for part in sizes for size in part]
 
 
-def _merge_sampled(parts: list) -> tuple:
-    rows, looks, weights = zip(*parts)
-    looks = {name: _sum([look[name] for look in looks]) for name in looks[0]}
-    weights = pd.concat(weights).groupby(level=0)
-    return _gather(rows), looks, weights.sum() if "clusters" in rows[0] else weights.max()
+def _taken(block: dict, rows: np.ndarray) -> dict:
+    return {name: value[rows] for name, value in block.items()}
 
 
-def _read(block: dict, like, shells: dict):
-    "The rows of a block as the sample was read."
-    models, weight = _models_of(block, shells), block.get("sample_weight")
-    return read_alike(like, block["y_true"], models, sample_weight=weight)
-
-# %% ../nbs/70_scale.ipynb #judged3
-#| code-fold: true
-#| code-summary: "Decisions, and their distinct rows"
-_OF_ROWS = ("groups", "clusters", "sample_weight")
-
-
-def _decided(block: dict, seed: int, like, shells: dict, rules: dict, few) -> pd.DataFrame:
-    "How often each combination of class, decisions, group and batch occurs in a block, and with what weight."
-    samples, half = _read(block, like, shells), block["half"]
-    codes, parts = {"y_true": samples.y}, fold_parts(half)
-    for i, ((name, rule), one) in enumerate(next(iter(rules.values())).items()):
-        code = samples.models[name].values.copy()
-        if one.kind != "decisions":  # those were read already: what no rule changes
-            code = np.empty(len(samples), np.intp)
-            for _, rows in parts:
-                fitted = rules[int(half[rows[0]])][name, rule]
-                code[rows] = fitted.columns(samples.models[name].values[rows])
-        codes[f"decision {i}"] = code
-    if "groups" in block:
-        codes["groups"] = block["groups"]
-    if "clusters" in block or "sample_weight" in block:
-        codes["clusters"] = _batch(block, seed, few)
-    return _distinct(codes, block.get("sample_weight"))
-
-
-def _batch(block: dict, seed: int, few) -> np.ndarray:
-    "(N,) the batch of each row: its cluster, if there are few; that of its cluster; or a random one."
-    if "clusters" not in block:
-        return np.random.default_rng([seed, 2]).integers(_UNITS, size=_length(block), dtype=np.int16)
-    hashed = _hashed(block["clusters"])
-    return (hashed % _UNITS).astype(np.intp) if few is None else np.searchsorted(few, hashed)
-
-
-def _hashed(labels: np.ndarray, name: str = "clusters") -> np.ndarray:
-    "(N,) 64 random bits of each label, the same in every block: 3, 3.0 and an object 3 are one label."
-    if labels.dtype.kind == "O":
-        labels = pd.Series(labels).infer_objects().to_numpy()
-        kind = pd.api.types.infer_dtype(labels) if labels.dtype.kind == "O" else "numbers"
-        if kind not in ("numbers", "string", "empty"):
-            raise ValueError(f"{name}: labels must be all text or all numbers, got {kind}; write them alike")
-    if labels.dtype.kind == "f":
-        if np.isnan(labels).any():
-            raise ValueError(f"{name}: NaN; drop these rows or give each of them a label of its own")
-        whole = (labels == np.rint(labels)) & (np.abs(labels) < 2**63)
-        numbers = np.where(whole, labels, 0).astype(np.int64)
-        return np.where(whole, _hashed(numbers, name), pd.util.hash_array(labels.astype(float)))
-    return pd.util.hash_array(labels.astype(np.int64 if labels.dtype.kind in "biu" else object))
+def _gathered(parts: list) -> dict:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

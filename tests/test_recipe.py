@@ -11,7 +11,7 @@ from scipy.stats import fisher_exact
 from cost_eval.__main__ import main
 from cost_eval.bootstrap import independent_difference
 from cost_eval.costs import CostMatrix, ExampleCosts
-from cost_eval.report import evaluate, evaluate_counted
+from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Scores
 
 C = [[0, 1], [10, 0]]
@@ -160,7 +160,6 @@ def test_other_prices_other_priors_and_other_models():
     (lambda: evaluate(Y, {"z": MODELS["a"]}, C), r"models are \['z'\], but this report has"),
     (lambda: evaluate(Y, MODELS, CostMatrix([[0, 1, 2], [10, 0, 2]], decisions=[0, 1, "look"])),
      "its decisions are .*'look'.* but this report has"),
-    (lambda: evaluate_counted([0, 1], {"a": [0, 1]}, C, [9, 3]), "recipe: this report was made from counts"),
 ])
 def test_what_is_no_last_time_is_refused(last, message):
     with pytest.raises(ValueError, match=message):
