@@ -23,7 +23,8 @@ from cost_eval import scale  # noqa: E402
 from cost_eval.decisions import best_threshold_counted  # noqa: E402
 
 COSTS = ce.CostMatrix.binary(fp=1, fn=7, classes=["no", "yes"])
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = [pytest.mark.usefixtures("few_draws"),
+              pytest.mark.filterwarnings("ignore:The inplace keyword")]  # what Dask asks of pandas
 
 
 @pytest.fixture(autouse=True)
