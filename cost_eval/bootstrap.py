@@ -34,7 +34,6 @@ from scipy.special import betainc, betaincinv, ndtr, stdtr, stdtrit
 from scipy.stats import binom, chi2, norm
 
 from cost_eval.core import (
-    RangeSeen,
     Result,
     TooFew,
     aligned,
@@ -1916,9 +1915,9 @@ def _whole_power(z, n):
 #| code-summary: "Losses: from single costs to a sample"
 def _limits_of(x, bounds, known, code, name):
     "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
-    if bounds is None or isinstance(bounds, RangeSeen):
-        ends = [bounds or (x[code == s].min(), x[code == s].max()) for s in range(len(known))]
-        seen = " to ".join(short(float(end)) for end in bounds or (x.min(), x.max()))
+    if bounds is None:
+        ends = [(x[code == s].min(), x[code == s].max()) for s in range(len(known))]
+        seen = " to ".join(short(float(end)) for end in (x.min(), x.max()))
         note = f"bounds= was not given: only losses in the range seen, {seen}, are taken as possible."
         return np.array(ends, float), (note,)
     of = bounds if isinstance(bounds, Mapping) else dict.fromkeys(known, bounds)
@@ -2050,8 +2049,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     if plain_b and kind != "clusters":
         kind = "strata" if len(share) > 1 else _kind(a)
     size = b.max() if plain_b else 1.0
-    only_seen = bounds is None or isinstance(bounds, RangeSeen)
-    kind, powers = "range seen" if only_seen else kind, np.array([2, 3])
+    kind, powers = "range seen" if bounds is None else kind, np.array([2, 3])
     worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
     return Sample(m, a / size * share[:, None], None if plain_b else b, unit, kind, None, worst), notes
 

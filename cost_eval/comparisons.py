@@ -141,8 +141,6 @@ class Judged:
         (N,) how many samples each row stands for; None: one
     heaviest : float or None
         weight of the heaviest unit that can occur; None: of the heaviest seen
-    independent : bool
-        are the samples of a cluster independent, as those of a random batch are?
     largest : float or None
         cap on the amounts of own costs; None: those of these rows
     possible : ndarray or None
@@ -168,7 +166,6 @@ class Judged:
     clusters: np.ndarray | None = None
     repeats: np.ndarray | None = None
     heaviest: float | None = field(default=None, kw_only=True)
-    independent: bool = field(default=False, kw_only=True)
     largest: float | None = field(default=None, kw_only=True)
     possible: np.ndarray | None = field(default=None, kw_only=True)
     method: str = field(default="auto", kw_only=True)
@@ -255,7 +252,7 @@ class Judged:
         part["weight"] = part["repeats"] if self.repeated else part["weight"]
         sizes = np.bincount(y, part["weight"], self.costs.shape[0])
         target = as_priors(priors, self.costs.classes, sizes=sizes)
-        same = ("heaviest", "independent", "largest", "possible", "method", "rng", "mixed", "drawn")
+        same = ("heaviest", "largest", "possible", "method", "rng", "mixed", "drawn")
         part |= {name: getattr(self, name) for name in same}
         return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
 
@@ -279,7 +276,7 @@ class Judged:
     @property
     def stratified(self) -> bool:
         "Is each class a sample of its own?"
-        return self.shifted and (self.clusters is None or self.independent)
+        return self.shifted and self.clusters is None
 
     @cached_property
     def _ends(self) -> dict:

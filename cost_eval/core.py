@@ -225,10 +225,6 @@ def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
 # %% ../nbs/00_core.ipynb #a07a8ece
 #| code-fold: true
 #| code-summary: "Rows of two arguments that carry labels"
-class RangeSeen(tuple):
-    "The least and the largest loss that was seen, as `bounds` of sums over rows which are gone."
-
-
 class Rows:
     """The labels of the rows of what came first; what comes later must have the same, in the same order.
 

@@ -21,7 +21,7 @@ __all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
 from collections.abc import Iterator
-from functools import partial, reduce
+from functools import reduce
 from typing import cast
 
 import numpy as np
@@ -1241,39 +1241,6 @@ class AffineCalibrator:
             _warn_of_separation()
         return self
 
-    def fit_sums(self, total: Callable[..., Any], *, priors: Priors | None = None) -> "AffineCalibrator":
-        """Find alpha and beta where the samples are elsewhere, in blocks, and only sums come back.
-
-        The result is that of `fit` on all blocks together. `cost_eval.scale.fit_calibrator` calls it.
-
-        Parameters
-        ----------
-        total : callable
-            total(function): the sum, over all blocks, of function(log_posteriors, y_true, sample_weight)
-            of a block, which returns a list of numbers and arrays; called once for each Newton step
-        priors : array_like or mapping, optional
-            (K,) calibrate for these priors instead of the data's
-
-        Returns
-        -------
-        AffineCalibrator
-            itself
-
-        Raises
-        ------
-        ValueError
-            As for `fit`.
-        """
-        (size,) = total(partial(_sum_sizes, classes=self.classes))
-        _, self.classes_ = columns_by_class(np.empty((0, len(size))), self.classes, "log_posteriors")
-        factor = _class_factors(size, priors, self.classes_)
-        sums = partial(_sum_derivatives, factor=factor, classes=self.classes)
-        self.alpha_, self.beta_ = _fit_affine(lambda theta: total(partial(sums, theta)), len(size))
-        (wrong,) = total(partial(_sum_wrong, self))
-        if not wrong:
-            _warn_of_separation()
-        return self
-
     def transform(self, log_posteriors: Matrix, *, log: bool = False) -> Any:
         """Calibrated posteriors.
 
@@ -1304,18 +1271,12 @@ class AffineCalibrator:
 # %% ../nbs/04_decisions.ipynb #064c2a8d
 def _calibration_data(log_posteriors, y_true, sample_weight, priors, classes):
     "Checked (N, K) log-posteriors, class indices, weights that sum to 1, and the names of the classes."
-    x, y, w, names = _calibration_block(log_posteriors, y_true, sample_weight, classes)
-    factor = _class_factors(np.bincount(y, w, x.shape[1]), priors, names)
-    return x, y, factor[y] * w, names
-
-
-def _calibration_block(log_posteriors, y_true, sample_weight, classes):
-    "Checked (N, K) log-posteriors, class indices, weights, and the names of the classes."
     x, names = columns_by_class(log_posteriors, classes, "log_posteriors")
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    return x, y, w, names
+    factor = _class_factors(np.bincount(y, w, x.shape[1]), priors, names)
+    return x, y, factor[y] * w, names
 
 
 def _class_factors(size, priors, names) -> np.ndarray:
@@ -1328,26 +1289,6 @@ def _class_factors(size, priors, names) -> np.ndarray:
     if priors is None:
         return np.full(len(size), 1 / size.sum())
     return _one_prior(priors, len(size), names, "priors") / size
-
-
-def _sum_sizes(log_posteriors, y_true, sample_weight, *, classes):
-    "Weight of each class in a block."
-    x, y, w, _ = _calibration_block(log_posteriors, y_true, sample_weight, classes)
-    return [np.bincount(y, w, x.shape[1])]
-
-
-def _sum_derivatives(theta, log_posteriors, y_true, sample_weight, *, factor, classes):
-    "`_entropy_derivatives` of a block."
-    x, y, w, _ = _calibration_block(log_posteriors, y_true, sample_weight, classes)
-    if not len(y):
-        return [0.0, np.zeros(len(theta)), np.zeros((len(theta), len(theta)))]
-    return _in_blocks(theta, x, y, factor[y] * w)
-
-
-def _sum_wrong(fitted, log_posteriors, y_true, sample_weight):
-    "Is there a sample in a block whose true class is not on top?"
-    x, y, _, _ = _calibration_block(log_posteriors, y_true, sample_weight, fitted.classes)
-    return [int(not _separates(fitted, x, y))]
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _separates(fitted, x, y) -> bool:

@@ -276,14 +276,11 @@ def why_no_map(report: Any) -> str:
         return "the map moves every cut with the costs, and these are held by what is required"
     if not 0 < case.priors[1] < 1:
         return "the map needs both classes, with priors above 0"
-    if case.repeats is not None and not case.repeated:
-        return "the errors on the map need the weight of each sample, and this report was made from totals"
     for line in report._lines:
         if line.levels is None and line.rule != "as given":
             return (
                 f"{line.name} would decide anew at other costs ({line.rule}), but this report does not "
-                "hold its calibrated scores: it was made from counts, or a class is too small to calibrate. "
-                "Call evaluate on rows that fit into memory; a random sample is enough for a map"
+                "hold its calibrated scores: a class is too small to calibrate"
             )
     return ""
 

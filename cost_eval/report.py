@@ -28,7 +28,7 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Report', 'evaluate', 'evaluate_counted', 'translation_table']
+__all__ = ['Report', 'evaluate', 'translation_table']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
@@ -67,11 +67,9 @@ from cost_eval.core import (
     check_range,
     cost_table,
     dense,
-    generator,
     labelled,
     kinds,
     numbered,
-    numbers,
     pandas,
     ratio,
     result,
@@ -86,7 +84,6 @@ from .robustness import Line, Robustness, axes_around, robustness_map
 from cost_eval.samples import (
     Annotated,
     Annotators,
-    Decisions,
     Samples,
     by_annotation,
     only_labelled,
@@ -355,10 +352,10 @@ def _constant_entries(case: _Case) -> list[_Entry]:
     return [_Entry(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
 
 
-def _oracle(case: _Case, samples: Samples | None = None) -> _Entry:
+def _oracle(case: _Case, samples: Samples) -> _Entry:
     "The cheapest decision for each sample, given its true class; of a capacity those that save the most."
     best = case.costs_of_rows.argmin(1)
-    if samples is not None and case.capacity is not None:
+    if case.capacity is not None:
         saved = case.losses(np.zeros_like(best)) - case.losses(np.ones_like(best))
         wanted = np.flatnonzero(saved > 0)
         queue = wanted[np.argsort(-saved[wanted], kind="stable")]
@@ -549,12 +546,12 @@ def _approximate_lines(case: _Case, mains: list[_Entry]):
     return pandas().DataFrame(found, columns=_LINES)
 
 
-def _areas(case: _Case, samples: Samples | None):
+def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
     options: dict = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
     rows = []
-    for name, model in ({} if samples is None else samples.models).items():
+    for name, model in samples.models.items():
         if told and model.kind != "decisions":
             score = model.values if model.kind == "scores" else model.values[:, 1]
             found = auc_interval(case.y, score, **options)
@@ -812,7 +809,7 @@ class Report(Result):
     provenance: Any = field(compare=False, default=None)
     _case: Any = field(repr=False, compare=False, default=None)
     _entries: tuple = field(repr=False, compare=False, default=())
-    _few: tuple = field(repr=False, compare=False, default=())  # case, entries, oracle, equal rows counted
+    _few: tuple = field(repr=False, compare=False, default=())  # case, entries, equal rows counted
     _lines: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
     _asked: dict = field(repr=False, compare=False, default_factory=dict)
@@ -828,14 +825,12 @@ class Report(Result):
         loss, the papers' other numbers, thresholds; `main` marks the declared rule. Rules that nobody
         declared are computed when it is first asked for.
         """
-        if self._inputs is None:
-            return self._rungs
         return self._once("ladder", lambda: _ladder(*self._every)[0])
 
     @property
     def _every(self) -> tuple[_Case, list[_Entry], _Entry]:
         "What each model decides by every rule that it can follow, and the oracle; equal rows counted."
-        return self._few if self._inputs is None else self._once("every", lambda: _all_rules(self))
+        return self._once("every", lambda: _all_rules(self))
 
     @property
     def table(self) -> DataFrame:
@@ -850,8 +845,7 @@ class Report(Result):
     @property
     def areas(self) -> DataFrame:
         "Area under the ROC curve of each model that hands over scores of two classes, with interval."
-        samples = None if self._inputs is None else self._inputs[0].samples
-        return self._once("areas", lambda: _areas(self._case, samples))
+        return self._once("areas", lambda: _areas(self._case, self._inputs[0].samples))
 
     @property
     def group_differences(self) -> DataFrame:
@@ -911,7 +905,7 @@ class Report(Result):
     @property
     def _scored(self) -> tuple:
         "What the curves over thresholds are drawn from."
-        return () if self._inputs is None else self._once("scored", lambda: _scored_models(self._inputs[0]))
+        return self._once("scored", lambda: _scored_models(self._inputs[0]))
 
     def _once(self, key, make):
         "What is made when it is first asked for."
@@ -951,10 +945,8 @@ class Report(Result):
         Raises
         ------
         ValueError
-            For costs of other classes or decisions, and for a report made from counts.
+            For costs of other classes or decisions.
         """
-        if self._inputs is None:
-            raise ValueError("with_costs: this report was made from counts; call evaluate_counted again")
         fits, declared, notes, seed, draws, order = self._inputs
         costs = costs if self._annotated is None else self._annotated.meet("costs", costs)
         fits, old = fits.at_costs(_by_ids(costs, order, fits.samples)), self._case
@@ -986,12 +978,8 @@ class Report(Result):
         Raises
         ------
         ValueError
-            For a report made from counts, and a rule that could not be fitted.
+            For a rule that could not be fitted.
         """
-        if self._inputs is None:
-            raise ValueError(
-                "decision_rule: this report was made from counts; evaluate the rows, or fit_rule on a part"
-            )
         name = self.best.loc[0, "model"] if name is None else name
         check_choice(name, tuple(self.best["model"]), "name")
         return _decision_rule(self, str(name), otherwise)
@@ -1017,8 +1005,8 @@ class Report(Result):
         Raises
         ------
         ValueError
-            For a problem that is not binary, values out of range, and where a model would decide anew but
-            the report does not hold its scores, as one made from counts.
+            For a problem that is not binary, values out of range, and where a model would decide anew by a
+            rule that could not be fitted.
         """
         if cost_ratios is not None or prevalences is not None:
             return _robustness(self, cost_ratios, prevalences)
@@ -1557,124 +1545,9 @@ def _finish(
         confidence=case.confidence,
         _case=full[0],
         _entries=tuple(full[1]),
-        _few=(case, entries, oracle),
+        _few=(case, entries),
         **extra,
     )
-
-
-def evaluate_counted(
-    y_true: Labels,
-    decisions: Mapping[Any, Labels],
-    costs: Costs,
-    repeats: Vector,
-    *,
-    priors: float | Priors | None = None,
-    groups: Labels | None = None,
-    clusters: Labels | None = None,
-    sample_weight: Vector | None = None,
-    heaviest: float | None = None,
-    independent: bool = False,
-    method: IntervalMethod = "auto",
-    confidence: float = 0.95,
-    rng: Rng = None,
-) -> Report:
-    """The report from distinct rows and how often each stands in the data: what a group-by hands over.
-
-    One row for each combination of true class, every model's decision and group that occurs. The report
-    is that of `evaluate` on the rows repeated, without the memory they would take. As there are no
-    scores, there are no curves over thresholds; the map takes decisions as fixed, and there is none if a
-    model has another rule than "as given", which would decide anew.
-
-    Where samples belong together, one row for each combination of cluster, class, decisions and group is
-    needed: an interval over clusters needs no more than the sums of each. Weighted samples are given by the
-    sum of the weights in each row, and by clusters too, since the rows do not tell how the weights of single
-    samples spread: put the samples into some thousand random batches, and take these for the clusters.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (R,) true labels, of the costs' classes
-    decisions : mapping
-        name, or (name, rule), -> (R,) decisions, of the costs' decisions; a model's first rule represents it
-    costs : CostMatrix or array_like
-        (K, M), lower is better
-    repeats : array_like
-        (R,) whole numbers, how often each row stands in the data; with clusters at least 1
-    priors : float, array_like or mapping, optional
-        (K,) class priors of the deployment; default: those of the data
-    groups : array_like, optional
-        (R,) labels of groups to compare
-    clusters : array_like, optional
-        (R,) labels of samples that belong together
-    sample_weight : array_like, optional
-        (R,) finite, non-negative total weight of the samples that each row stands for; needs clusters
-    heaviest : float, optional
-        weight of the heaviest sample (or cluster), where clusters are random batches of these; without it one
-        more batch is taken to be possible in the worst place, and intervals are wider than they need to be
-    independent : bool, default False
-        are the samples of a cluster independent, as those of random batches of samples are?
-    method : str, default "auto"
-        of all intervals and differences, as for `evaluate`
-    confidence : float, default 0.95
-        of all intervals
-    rng : optional
-        seed or Generator
-
-    Returns
-    -------
-    Report
-        as from `evaluate`; no map where weights are given
-
-    Raises
-    ------
-    ValueError
-        For repeats that are not whole, labels that the costs do not have, arrays of different lengths,
-        weights without clusters.
-
-    Examples
-    --------
-    >>> costs = CostMatrix.binary(fp=1, fn=10)
-    >>> report = evaluate_counted([0, 0, 1, 1], {"a": [0, 1, 0, 1]}, costs, [90, 5, 1, 4])
-    >>> report.n, float(report.best["cost"][0])
-    (100, 0.15)
-    """
-    repeats = check_1d(numbers(repeats, "repeats"), "repeats", len(check_1d(y_true, "y_true")))
-    least = 0 if clusters is None else 1
-    if (repeats != np.rint(repeats)).any() or (repeats < least).any():
-        raise ValueError(f"repeats: whole numbers of at least {least} are needed, got {repeats[:5]}")
-    if sample_weight is not None and clusters is None:
-        raise ValueError(
-            "sample_weight: totals of rows do not tell how single weights spread; give clusters= too, or "
-            "random batches of the samples as clusters"
-        )
-    if isinstance(as_costs(costs, y_true=y_true), ExampleCosts):
-        raise ValueError("costs: distinct rows do not hold the costs of single samples; use evaluate")
-    if not isinstance(decisions, Mapping) or not len(decisions):
-        raise ValueError(
-            f"decisions: at least one model is needed, a mapping from names to arrays, got {decisions!r:.60}"
-        )
-    keys = [key if isinstance(key, tuple) else (str(key), "as given") for key in decisions]
-    given = {"clusters": clusters, "groups": groups}
-    given["sample_weight"] = repeats if sample_weight is None else sample_weight
-    models = {f"{name}, {rule}": Decisions(d) for (name, rule), d in zip(keys, decisions.values())}
-    samples, rng = read_samples(y_true, models, costs, **given), generator(0 if rng is None else rng)
-    samples, repeats = samples.take(samples.counting), repeats[samples.counting]
-    if heaviest is not None and clusters is None:
-        raise ValueError("heaviest: without clusters each sample weighs 1; leave it out")
-    case = _case_of(samples, priors, None, check_confidence(confidence), rng, method=method)
-    weight = case.weight
-    repeats = weight if sample_weight is None else repeats.astype(float)
-    case = replace(case, repeats=repeats, heaviest=heaviest, independent=independent)
-    entries, seen = [], set()
-    for (name, rule), model in zip(keys, samples.models.values()):
-        entries.append(_Entry(str(name), rule, model.values.astype(np.intp), str(name) not in seen))
-        seen.add(str(name))
-    lines = tuple(Line(e.model, e.rule, e.decisions, None) for e in entries if e.main)
-    extra = {"taken": dict.fromkeys((e.model for e in entries), "decisions, counted"), "_lines": lines}
-    extra["scenarios"] = pandas().DataFrame(columns=_SCENARIOS)
-    extra["constraint"] = pandas().DataFrame(columns=_CONSTRAINT)
-    extra["provenance"] = _provenance(samples, None) | {"rows": case.n}
-    return _finish(case, entries, _oracle(case), list(samples.notes), {}, {}, {}, **extra)
 
 # %% ../nbs/60_report.ipynb #rec60001
 #| code-fold: true

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from .core import DataFrame, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'read_alike', 'Labelled',
-           'labelled_rows', 'only_labelled', 'not_gained', 'Look', 'look_at', 'Annotated', 'by_annotation', 'Columns',
-           'read_table', 'read_file', 'read_blocks', 'unnested', 'example_frame']
+__all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'Labelled', 'labelled_rows',
+           'only_labelled', 'not_gained', 'Annotated', 'by_annotation', 'Columns', 'read_table', 'read_file',
+           'read_blocks', 'unnested', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import bz2
@@ -439,64 +439,6 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
     return called, models, [] if clusters is not None else repeated_ids(n - len(numbered(called)[0]), n)
-
-
-def read_alike(
-    samples: Samples,
-    y_true: Labels,
-    models: Mapping[str, Any],
-    *,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-    groups: Labels | None = None,
-) -> Samples:
-    """Other rows of the same models, read as the first ones were: the next block, tomorrow's cases.
-
-    Parameters
-    ----------
-    samples : Samples
-        from `read_samples`: classes, decisions, and what each model hands over
-    y_true : array_like
-        (N,) true labels
-    models : mapping
-        name -> values, of every model of `samples`
-    sample_weight, clusters, groups : array_like, optional
-        (N,) as for `read_samples`; weights of a part may all be 0
-
-    Returns
-    -------
-    Samples
-        without notes
-
-    Raises
-    ------
-    ValueError
-        For labels, decisions and models that the first rows did not have.
-
-    Examples
-    --------
-    >>> first = read_samples([0, 1], {"a": [.5, 1.0]}, [[0, 1], [5, 0]])
-    >>> read_alike(first, [1, 0], {"a": [1, 0]}).models["a"].kind
-    'posteriors'
-    """
-    if not isinstance(samples, Samples):
-        raise ValueError(f"samples: give read_samples(y_true, models, costs), got {samples!r:.60}")
-    if samples.own is not None:
-        raise ValueError("samples: with costs of their own other rows need theirs; use read_samples")
-    if not isinstance(models, Mapping):
-        raise ValueError(f"models: a mapping from names to values is needed, got {models!r:.60}")
-    if set(models) != set(samples.models):
-        raise ValueError(f"models: {list(models)}, but the samples have {list(samples.models)}")
-    costs, labels = samples.costs, _column(y_true, "y_true")
-    y, _, _ = _read_labels(labels, costs, "named", None)
-    read = {}
-    for name, model in samples.models.items():
-        given = models[name] if isinstance(models[name], _KINDS) else replace(model, values=models[name])
-        read[name] = _read_model(given, f"models[{name!r}]", costs, len(y))
-    weight = check_weights(sample_weight, len(y))
-    others = {"clusters": clusters, "groups": groups}
-    clustered, grouped = (None if v is None else _column(v, k, len(y)) for k, v in others.items())
-    return Samples(y, read, costs, None, weight, clustered, grouped, taken=samples.taken, notes=())
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -1055,7 +997,7 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     array = _column(values, argument)
     if len(array) != n:
         raise ValueError(f"{argument}: {len(array)} values, but y_true has {n}; models need the same samples")
-    kind = kind or look_at(array, costs).kind(argument)
+    kind = kind or _kind_of(array, costs)
     if kind is Decisions:
         return Decisions(_read_decisions(array, argument, costs))
     if len(costs.classes) != 2:
@@ -1185,87 +1127,13 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
 
 # %% ../nbs/06_samples.ipynb #smp041
 #| code-fold: true
-@result
-class Look(Result):
-    """What a column of numbers or labels looks like; the `Look`s of two parts of a column can be added.
-
-    Attributes
-    ----------
-    labels : bool
-        is every value a label of a decision (or, of two decisions, a 0, a 1 or a boolean)?
-    numbers : bool
-        are they numbers?
-    low, high : float
-        the least and the greatest number; NaN for none
-    classes : int
-        how many classes there are
-    """
-
-    labels: bool
-    numbers: bool
-    low: float
-    high: float
-    classes: int
-
-    def __add__(self, other: "Look") -> "Look":
-        both = self.labels and other.labels, self.numbers and other.numbers
-        low, high = float(np.fmin(self.low, other.low)), float(np.fmax(self.high, other.high))
-        return Look(*both, low, high, self.classes)
-
-    def kind(self, argument: str = "model") -> type:
-        """What such a column is taken for.
-
-        Parameters
-        ----------
-        argument : str, default "model"
-            its name in an error
-
-        Returns
-        -------
-        type
-            `Decisions`, `Posteriors` or `Scores`
-        """
-        if self.labels or not self.numbers:
-            return Decisions
-        if self.classes != 2:
-            raise ValueError(
-                f"{argument}: one number per sample tells only two classes apart, there are "
-                f"{self.classes}; give (N, {self.classes}) posteriors"
-            )
-        return Posteriors if self.low >= 0 and self.high <= 1 else Scores
-
-
-def look_at(values: Any, costs: CostMatrix) -> Look:
-    """What a model's column looks like, whatever the order of its rows.
-
-    Parameters
-    ----------
-    values : array_like
-        (N,) of a model, none missing; any part of the rows, of which the looks are added
-    costs : CostMatrix
-        whose decisions they may be
-
-    Returns
-    -------
-    Look
-        `.kind()` is what `read_samples` takes them for
-
-    Examples
-    --------
-    >>> costs = CostMatrix.binary(fp=1, fn=20)
-    >>> (look_at([0, 1], costs) + look_at([0.5, 1], costs)).kind().__name__
-    'Posteriors'
-    """
-    array = _column(values, "values")
-    if not isinstance(costs, LabelledTable):
-        raise ValueError(f"costs: a CostMatrix is needed, got {costs!r:.60}")
-    if array.dtype.kind not in "biuf":
-        return Look(positions(array, costs.decisions) is not None, False, np.nan, np.nan, len(costs.classes))
-    ends = (float(array.min()), float(array.max())) if len(array) else (np.nan, np.nan)
-    labels = _all_among(array, costs.decisions)
-    if costs.decisions == costs.classes and len(costs.decisions) == 2:
-        labels = labels or _all_among(array, (0, 1))
-    return Look(labels, True, *ends, len(costs.classes))
+def _kind_of(array: np.ndarray, costs: CostMatrix) -> type:
+    "What a column of numbers or labels is taken for."
+    two = costs.decisions == costs.classes and len(costs.decisions) == 2
+    labels = _all_among(array, costs.decisions) if array.dtype.kind in "biuf" else True
+    if labels or (two and _all_among(array, (0, 1))):
+        return Decisions
+    return Posteriors if array.min() >= 0 and array.max() <= 1 else Scores
 
 
 def _all_among(array: np.ndarray, labels) -> bool:

@@ -113,7 +113,7 @@ BILL = {(2, 2): [[0, 1], [5, 0]], (3, 3): [[0, 1, 3], [10, 0, 1], [50, 10, 0]],
         (3, 4): [[0, 1, 3, .5], [10, 0, 1, .5], [50, 10, 0, .5]]}
 CASES = {"2": Case(), "3": Case(K=3, M=3), "wait": Case(K=3, M=4)}
 TAGS = {  # what takes long is tried on two cases, or on one
-    **dict.fromkeys(["evaluate", "evaluate_counted", "best_of", "scale.evaluate"], ("2", "wait all")),
+    **dict.fromkeys(["evaluate", "best_of", "scale.evaluate"], ("2", "wait all")),
     **dict.fromkeys(["difference", "independent_difference", "equivalence_test", "non_inferiority_test"],
                     ("2", "wait")),
     **dict.fromkeys(["required_pairs", "required_sample_size", "training_variation"], ("3",)),
@@ -275,14 +275,13 @@ MAKERS = {
     "name": always("a"), "rng": always(0), "n_resamples": always(200), "n_sets": always(10),
     "n_samples": always(50), "n_curves": always(64), "folds": always(3),
     "cv": always(2), "repeats": always(2), "points": always(3), "progress": always(False),
-    "undefined": always(0.), "scheduler": always("synchronous"),
+    "undefined": always(0.),
 }
 # given wherever a function has them
 QUICK = ("rng", "n_resamples", "n_sets", "n_samples", "n_curves", "folds", "cv", "repeats", "points",
-         "scheduler", "largest_cluster")
+         "largest_cluster")
 OWN = {  # function.parameter: where a name means something else
-    **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences",
-                                                "evaluate_counted")},
+    **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
     "multilabel_cost_score.counts": label_counts,
     **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "weighted_by_propensity",
@@ -290,7 +289,6 @@ OWN = {  # function.parameter: where a name means something else
     **{f"{name}.costs": lambda case: case.unit
        * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
        for name in ("uncertain_cost_interval", "uncertain_cost_difference")},
-    "evaluate_counted.repeats": lambda case: case.w.astype(int),
     "weighted_by_propensity.propensity": lambda case: case.w / 4,
     "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores,
     "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
@@ -299,7 +297,7 @@ OWN = {  # function.parameter: where a name means something else
     "tipping_point.versus": lambda case: case.called(case.d[1]), "read_samples.models": models,
     # the larger problem by the quick method
     **{f"{name}.method": lambda case: "normal" if case.M > case.K else "auto"
-       for name in ("evaluate", "evaluate_counted", "scale.evaluate")},
+       for name in ("evaluate", "scale.evaluate")},
     "evaluate.draws": always(2),
     "evaluate.scenarios": lambda case: {"now": costs(case)},
     "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}),
@@ -328,10 +326,7 @@ OWN = {  # function.parameter: where a name means something else
     "Decisions.values": lambda case: case.called(case.d[0]), "Posteriors.values": posteriors,
     "Scores.values": scores,
     # a result for each group: test_scale.py
-    **{f"scale.{name}.groups": None for name in ("confusion_counts", "joint_counts", "interval",
-                                                 "difference")},
-    "scale.fit_calibrator.posteriors": lambda case: case.p[:, case.order("classes")],
-    "scale.reliability.posteriors": binary,
+    "scale.confusion_counts.groups": None,
     "metric_interval.costs": None, "evaluate_metrics.names": None,
     "plot_isocost.cost_ratio": always(4.), "fit_rule.name": always("a"), "fit_rule.folds": None,
     "fit_rule.threshold": None, "required_pairs.power": always(.3),
@@ -383,9 +378,7 @@ def subjects():
         found |= {f"difference[{name}]": functools.partial(ce.difference,
                 method=name)} if record.paired else {}
     scale = importlib.import_module("cost_eval.scale")
-    # as in memory it starts from an installed rule: test_decision_rule.py
-    names = [name for name in scale.__all__ if name != "count_rule"]
-    return found | {f"scale.{name}": getattr(scale, name) for name in names}
+    return found | {f"scale.{name}": getattr(scale, name) for name in scale.__all__}
 
 
 def parameters(function):
@@ -443,7 +436,7 @@ SILENT = {"notes", "guarantee", "provenance", "taken", "quantity", "kind", "clas
           "source", "doubts", "units", "ops", "ops_low", "ops_high", "net_benefit"}
 IN_SCORES = {"threshold", "thresholds", "same_from", "same_to"}  # numbers in the unit of the scores
 # functions whose low and high are in it, too
-CUTS = {"best_threshold", "scale.best_threshold", "tune_threshold", "decide", "cross_fit", "fit_rule"}
+CUTS = {"best_threshold", "tune_threshold", "decide", "cross_fit", "fit_rule"}
 
 
 def code(label, case):
@@ -782,25 +775,6 @@ def on_dask(made):
                           if len(array) == N else array) for name, value in made.items()}
 
 
-def counted(function):
-    "A function of counts as one of rows."
-    def of_rows(y_true, *decided, costs, groups=None, **options):
-        return function((ce.joint_counts if len(decided) > 1 else ce.confusion_counts)(y_true, *decided,
-                classes=costs), costs, **options)
-    return of_rows
-
-
-IN_MEMORY = {  # names of `scale` that are not in the flat API as they stand there
-    "interval": lambda y_true, decisions, costs, **options: counted(ce.interval)(y_true, decisions,
-        costs=costs, **options),
-    "difference": lambda y_true, decisions_a, decisions_b, costs, **options: counted(ce.difference)(y_true,
-        decisions_a, decisions_b, costs=costs, **options),
-    "fit_calibrator": lambda posteriors, y_true, priors=None, sample_weight=None,
-    classes=None: ce.AffineCalibrator(classes=classes).fit(
-        np.log(posteriors), y_true, priors=priors, sample_weight=sample_weight),
-}
-
-
 # ---- checks
 
 def printed(value):
@@ -987,17 +961,12 @@ def in_memory(name, property_, tag, case, before):
     plain = scale_of(name)
     if plain is None:
         return
-    if plain not in IN_MEMORY and plain not in ce.__all__:
-        raise TypeError(f"{name}: not a name of the flat API; say in IN_MEMORY of tests/invariances.py what "
-                        f"the same is in memory")
-    function = IN_MEMORY.get(plain) or getattr(ce, plain)
+    function = getattr(ce, plain)
 
     def memory(case):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            made = {key: value for key, value in arguments(name, case).items() if key not in ("scheduler",
-                    "gather", "bins") or (key == "bins" and plain == "reliability")}
-            return leaves(use(name, function(**made), case), case)
+            return leaves(use(name, function(**arguments(name, case)), case), case)
 
     cases = {"": case, ", words": case.but(names=("well", "ill")), ", turned": case.but(names=(1, 0)),
              ", letters": case.but(names=("b", "a"))} if case.K == 2 and "all" not in tag else {"": case}

@@ -9,9 +9,7 @@ import cost_eval.comparisons as cp
 import cost_eval.missing_labels as ml
 import cost_eval.policies as po
 import cost_eval.report as re
-import cost_eval.scale as sc
 import invariances as iv
-from cost_eval.core import check_binary, encode
 
 
 @contextlib.contextmanager
@@ -70,22 +68,10 @@ def rule_by_looks(monkeypatch):
     monkeypatch.setattr(po._Task, "possible", by_looks)
 
 
-# ---- C1: on Dask the positive class was 1, whatever the costs call their second class
-
-def positive_is_one(monkeypatch):
-    def positive(labels, classes):
-        if classes is not None and labels.dtype.kind not in "biuf":
-            return encode(labels, list(classes), "y_true", "the costs' classes") == 1
-        return check_binary(labels)
-
-    monkeypatch.setattr(sc, "positive_labels", positive)
-
-
 SLIPS = {
     "A1 wrong ends": (ends_a_thousandth_short, [("interval", "ends"), ("difference", "ends")]),
     "A4 one keyword leaves the engine": (another_engine, [("evaluate", "own costs"), ("evaluate", "weights"),
         ("evaluate", "clusters"), ("best_of", "own costs"),
                                                           ("simultaneous_differences", "clusters")]),
     "B1 policies by looks": (rule_by_looks, [("evaluate", "scores"), ("decide", "scores")]),
-    "C1 the wrong class on Dask": (positive_is_one, [("scale.best_threshold", "Dask")]),
 }

@@ -218,8 +218,6 @@ def test_the_heaviest_cluster_of_a_population_can_be_stated():
     assert "no weight of a unit exceeds 50" in " ".join(
         capped.notes) and "cluster sizes are those of these rows" in " ".join(plain.notes)
     assert capped.with_costs([[0, 1], [20, 0]]).best["high"][0] == capped.best["high"][0]
-    counted = ce.evaluate_counted(y, {"a": d}, C, np.ones(60), clusters=clusters, heaviest=50, rng=0)
-    assert counted.best["high"][0] == pytest.approx(capped.best["high"][0])
 
 
 def test_the_largest_amount_of_a_population_can_be_stated():

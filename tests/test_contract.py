@@ -64,7 +64,6 @@ CONTRACT = {
         Annotators(values) | values
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
-        look_at(values, costs) -> Look
         read_table(source, *, label=None, models=None, taken=(), costs=None) -> Columns
     """,
     "policies": """
@@ -187,12 +186,9 @@ CONTRACT = {
         CostSensitiveClassifier(estimator, costs, *, calibration='affine', ...)
     """,
     "scale": """
-        confusion_counts joint_counts best_threshold losses evaluate count_rule
-        interval(y_true, decisions, costs, ...)
-        difference(y_true, decisions_a, decisions_b, costs, ...) -> Difference
-        fit_calibrator(posteriors, y_true, ...)
-        reliability sketch_error loss_interval loss_difference cluster
-        threshold_counts(y_true, scores, *, bins=None, ...)
+        confusion_counts joint_counts losses
+        threshold_counts(y_true, scores, ...)
+        evaluate(y_true, models, costs, *, rows=1000000, data=None, rng=None, ...) -> Report
     """,
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",
@@ -297,7 +293,7 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 
 
 # What functions hand over, and what reading and deciding are made of: reached by module.
-MODULE_ONLY = {"Samples", "look_at", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit",
+MODULE_ONLY = {"Samples", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit",
                "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator",
                "BestOf", "Certificate",
                "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",

@@ -20,7 +20,7 @@ from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.decisions import bayes_decisions
 from cost_eval.planning import check_rule, count_rule
 from cost_eval.policies import CrossFit, DecisionRule, decide, fit_rule, run_rule
-from cost_eval.report import evaluate, evaluate_counted
+from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_blocks, read_samples
 
 rng = np.random.default_rng(7)
@@ -334,8 +334,6 @@ def test_a_report_hands_over_what_it_judged():
                                 otherwise="wait").otherwise == "wait" and "a case costs" in repr(rule)
     with pytest.raises(ValueError, match="name: .*unknown|name"):
         report.decision_rule("q")
-    with pytest.raises(ValueError, match="made from counts"):
-        evaluate_counted([0, 0, 1, 1], {"a": [0, 1, 0, 1]}, [[0, 1], [9, 0]], [90, 5, 1, 4]).decision_rule()
     few = evaluate(np.r_[np.zeros(30, int), 1], {"s": Scores(S[:31])}, [[0, 1], [5, 0]], rng=0)
     with pytest.raises(ValueError, match="nothing could be fitted for 's'"):
         few.decision_rule()
@@ -515,19 +513,14 @@ WORTH = pd.DataFrame({"y": L, "p": P, "w": 1. + np.arange(N) % 3, "who": np.aran
 @pytest.mark.parametrize("kind", [{"sample_weight": "w"}, {"clusters": "who"}, {"sample_weight": "w",
         "clusters": "who"}, {"costs": {"fp": 1, "fn": "lost"}}])
 def test_a_check_of_weights_clusters_and_costs_of_rows_is_the_engines(kind, tmp_path, capsys):
-    "One look by `loss_interval`; the same in parts, on Dask and by the command."
-    import dask.dataframe as dd
-
-    from cost_eval import scale
+    "One look by `loss_interval`; the same in parts and by the command."
     costs = ExampleCosts(fp=1, fn=WORTH["lost"], classes=COSTS.classes,
                          decisions=COSTS.decisions) if "costs" in kind else COSTS
     rule = fit_rule(read_samples(L, P, costs))
 
-    def found(rows, count=count_rule, **how):
-        given = {k: {"fp": 1, "fn": rows["lost"]} if k == "costs" else rows[v]
-                 for k, v in kind.items()} if "data" not in how else kind
-        return count(rule, "y" if "data" in how else rows["y"], "p" if "data" in how else rows["p"], **given,
-                     **how)
+    def found(rows):
+        given = {k: {"fp": 1, "fn": rows["lost"]} if k == "costs" else rows[v] for k, v in kind.items()}
+        return count_rule(rule, rows["y"], rows["p"], **given)
 
     paid = ce.losses(L, rule.decide(P, costs if "costs" in kind else None), costs)
     units = {k: WORTH[v] for k, v in kind.items() if k != "costs"}
@@ -538,9 +531,6 @@ def test_a_check_of_weights_clusters_and_costs_of_rows_is_the_engines(kind, tmp_
     assert any("Weights or clusters" in note for note in told.notes) == ("costs" not in kind)
     cut = 250 if kind == {"sample_weight": "w"} else 251
     assert check_rule(found(WORTH[:cut]) + found(WORTH[cut:]), max_cost=9).table.equals(told.table)
-    lazy = check_rule(found(WORTH, scale.count_rule, data=dd.from_pandas(WORTH, npartitions=3),
-                            scheduler="synchronous"), max_cost=9)
-    pd.testing.assert_frame_equal(lazy.table, told.table)
     rule.to_json(tmp_path / "rule.json"), WORTH.to_csv(tmp_path / "rows.csv", index=False)
     words = {"sample_weight": ["--weight", "w"], "clusters": ["--cluster", "who"],
              "costs": ["--fp", 1, "--fn", "lost"]}

@@ -15,13 +15,12 @@ NO_MATRIX = {  # functions whose costs are no matrix, with the reason
     "uncertain_cost_interval": "many matrices, or what draws them",
     "uncertain_cost_difference": "many matrices, or what draws them",
     "read_table": "asks for the names of the classes only",
-    "scale.sketch_error": "asks for a curve, and hands costs on to bayes_threshold",
     "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py",
     "as_priors": "test_costs.py",
 }
 BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of", "probability_best",
-               "evaluate_counted", "naive_cost", "naive_decision", "outperformance_of_cost",
-               "scale.losses", "scale.interval", "scale.difference", "scale.best_threshold", "evaluate",
+               "naive_cost", "naive_decision", "outperformance_of_cost",
+               "scale.losses", "evaluate",
                "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
                # an array without names cannot tell which word is which class
                "bounds_without_labels", "tipping_point", "cascade", "weighted_by_propensity",
@@ -31,7 +30,7 @@ FUNCTIONS = {name: set(iv.parameters(f)) & {"costs", "priors", "now_costs"}
 COSTS = [name for name, found in FUNCTIONS.items() if found & {"costs", "now_costs"}
          and name not in NO_MATRIX]
 PRIORS = [name for name, found in FUNCTIONS.items() if "priors" in found
-          and name not in ("Report", "as_priors", "scale.sketch_error")]
+          and name not in ("Report", "as_priors")]
 DATA_FIRST = {"soft_expected_cost", "plot_cost_curve"}  # takes labels 0 and 1 only
 
 
@@ -77,8 +76,9 @@ def test_every_form_of_costs_gives_the_answer_of_the_matrix(name, kind):
                                      r"CostMatrix.binary\(fp=..., fn=..., classes=\["):
                 answer(name, case, **given | {"costs": costs})
             continue
-        more = {"positive": "ill"} if kind == "words" and "positive" in iv.parameters(
-            iv.subjects()[name]) else {}
+        plain = "evaluate" if name == "scale.evaluate" else name  # which hands its options on
+        asks = "positive" in iv.parameters(iv.subjects()[plain])
+        more = {"positive": "ill"} if kind == "words" and asks else {}
         wrong = iv.difference(expected, answer(name, case, **given | {"costs": costs} | more), iv.same, ())
         assert not wrong, f"{form}: {wrong}"
 

@@ -16,14 +16,12 @@ import cost_eval.api as ce
 RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
 FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
 NO_ARGUMENTS = {  # functions without arguments to change
-    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "Report",
-                     "scale.SketchError"], RECORD),
+    **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "Report"],
+                    RECORD),
     **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard",
                      "App", "DecisionRule", "read_table"], FILES),
     "as_priors": "reads one argument: test_costs.py, test_forms.py",
     "metric": "a decorator; what it registers is tried",
-    "scale.cluster": "hands out workers",
-    "scale.sketch_error": "what it is told is a curve at fixed edges; test_scale.py",
 }
 DRAWS = "its replicates are drawn cell by cell, table by table: in another order they are others"
 FOLDS = "the folds are drawn class by class, and clusters are dealt out by another rule: other random folds"
@@ -41,9 +39,6 @@ NOT = {
     "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},
     "cascade": {"rows": ANOTHER},
     "evaluate": {"rows": ANOTHER, "models": PAIRS},
-    "evaluate_counted": {"models": PAIRS, "weights": "asks for clusters beside weights",
-                         "clusters": "a row stands for several samples: with a label of its own they are one "
-                                     "cluster"},
     "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters",
                                    "own costs", "scores"], HANDS_OVER),
     "probability_best": {"classes": DRAWS, "decisions": DRAWS, "models": DRAWS, "clusters": DRAWS},
@@ -89,7 +84,7 @@ def test_no_reason_for_what_is_not_there():
 @pytest.mark.parametrize("name", NO_ARGUMENTS)
 def test_what_has_no_arguments_to_change_cannot_be_made_one(name):
     assert not iv.parameters(iv.subjects()[name]) or iv.missing(name) or name in ("available", "describe",
-            "App", "run", "load", "scale.cluster", "scale.sketch_error"), f"{name} can be tried now"
+            "App", "run", "load"), f"{name} can be tried now"
 
 
 def test_a_new_function_is_in_the_suite_or_says_what_is_missing(monkeypatch):

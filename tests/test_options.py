@@ -178,30 +178,10 @@ def on_dask(function, *args, **options):
                                  chunks=25) if np.ndim(values) == 1 and len(values) == N else values
         args = [{k: lazy(v) for k, v in a.items()} if isinstance(a, dict) else lazy(a) for a in args]
         options = {name: lazy(value) for name, value in options.items()}
-    if "scheduler" in inspect.signature(function).parameters:
-        options.setdefault("scheduler", "synchronous")
     found = function(*args, **options)
     if hasattr(found, "ladder"):
         return [frame.to_dict() for frame in (found.ladder, found.differences, found.best, found.groups)]
     return found.compute() if hasattr(found, "compute") else found
-
-
-def losses_on_dask(function, *args, **options):
-    "Losses on Dask; with `data`, weights and clusters are its columns, and the losses are cut as it is."
-    import dask.array as da
-    import dask.dataframe as dd
-    if "data" not in options:
-        return on_dask(function, *args, **options)
-    data = dd.from_pandas(options.pop("data"), npartitions=2)
-    sizes = tuple(data.map_partitions(len).compute())
-    return function(*(da.from_array(a, chunks=(sizes,)) for a in args), data=data, scheduler="synchronous",
-                    **options)
-
-
-def fitted_on_dask(function, *args, **options):
-    "Scale, offsets and labels of a map fitted on Dask arrays."
-    found = on_dask(function, *args, **options)
-    return [found.alpha_, found.beta_.tolist(), found.classes_]
 
 
 FRAME = pd.DataFrame({"a": Y, "b": E, "c": D})
@@ -280,8 +260,6 @@ CASES = {
         "plot_reliability": Case(Y, P2[:, 1]),
     },
     "samples": {
-        "read_alike": Case(lambda: load("samples").read_samples(Y, P2[:, 1], COSTS), Y, {"model": P2[:, 1]},
-                           via=lambda f, samples, *given, **options: vars(f(samples(), *given, **options))),
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"),
                              sample_weight=given(WEIGHT, positive="yes"),
                              clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes"),
@@ -293,8 +271,6 @@ CASES = {
         "Labelled.heaviest": Case(lambda: load("samples").labelled_rows(GAPS, propensity=.5)),
         "Columns.values": Case(lambda: load("samples").read_table(pd.DataFrame({"y": Y, "a": SCORES})),
                                frame=pd.DataFrame({"y": Y, "a": -SCORES})),
-        "Look.kind": Case(lambda: load("samples").look_at(np.arange(9.), LABELLED3), via=said,
-                          argument="models['a']"),
         "read_blocks": Case(via=lambda read, **options: len(list(read(__file__.replace("test_options.py",
         "miscalibrated.csv"), **options))), rows=9),
         "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
@@ -498,42 +474,13 @@ CASES = {
                                    n_jobs=unchanged(2, **ONCE)),
     },
     "scale": {
-        "cluster": Case(via=lambda cluster, scheduler="synchronous": [scheduler,
-        type(cluster(scheduler)).__name__], scheduler="threads"),
         "confusion_counts": Case(Y, D, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2],
         classes=[0, 1]), groups=GROUPS % 2),
         "joint_counts": Case(Y, D, E, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2],
         classes=[0, 1]), data=FRAME[["a", "b", "c"]].assign(c=Y)),
-        "threshold_counts": Case(Y, SCORES, via=on_dask, bins=3),
-        "sketch_error": Case(lambda: None, COSTS,
-                             via=lambda f, _, costs, **options: f(load("confusion").threshold_counts(Y,
-        SCORES), costs, **options)),
-        "best_threshold": Case(Y, SCORES, COSTS, via=on_dask, bins=unchanged(7)),
-        "count_rule": Case(Y, P2[:, 1], via=lambda count, y, p, **options: load("planning").check_rule(
-            on_dask(lambda *args, **kwargs: count(load("policies").fit_rule(read()), *args,
-                                                  **kwargs | {"scheduler": "synchronous"}), y, p, **options),
-                                                  max_cost=1.).table,
-            costs=refused({"fp": 1, "fn": np.arange(N)}), sample_weight=WEIGHT, clusters=np.arange(N) // 2,
-            largest=refused(99.)),
+        "threshold_counts": Case(Y, SCORES, via=on_dask),
         "losses": Case(Y, D, COSTS, via=on_dask),
-        "interval": Case(Y, D, COSTS, via=on_dask, groups=GROUPS % 2),
-        "difference": Case(Y, D, E, COSTS, via=on_dask, data=FRAME[["a", "b", "c"]].assign(c=Y)),
-        "fit_calibrator": Case(P2[:, 1], Y, via=fitted_on_dask, classes=given([0, 1]),
-                               data=FRAME.assign(a=.1 + .5 * E)),
-        "reliability": Case(Y, P2[:, 1], via=on_dask, bins=3, gather=given(0, bins=7)),
-        "loss_interval": Case(WEIGHT * Y, via=losses_on_dask, strata=GROUPS % 2, gather=0,
-                              rng=unchanged(1, clusters=GROUPS),
-                              data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.),
-                                         sample_weight="w")),
-        "loss_difference": Case(WEIGHT * Y, WEIGHT * D, via=losses_on_dask, strata=GROUPS % 2, gather=0,
-                                rng=unchanged(1, clusters=GROUPS),
-                                data=given(FRAME.assign(w=WEIGHT), first=FRAME.assign(w=1.),
-                                           sample_weight="w")),
-        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rule=refused("tune"), positive=refused(2),
-                         groups=GROUPS % 2, capacity=3, folds=refused(1),
-                         gather=unchanged(10, clusters=GROUPS),
-                         heaviest=given(50., clusters=GROUPS), largest=refused(9.), ids=refused(GROUPS[1:]),
-                         method="betting", rng=unchanged(1)),
+        "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rows=40, rng=given(1, rows=40)),
     },
     "outperformance": {
         "plot_unit_square": Case("f_beta", .6, .1),
@@ -605,12 +552,6 @@ CASES = {
                          propensity=WEIGHT / 4, groups=GROUPS % 2, folds=3, ids=refused(GROUPS[1:]),
                          heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting",
                          scenarios={"risk": {"fp": 1, "fn": 40}}),
-        "evaluate_counted": Case([0, 0, 1, 1, 1], {"a": [0, 1, 0, 1, 1], "b": [0, 0, 1, 1, 0]}, COSTS,
-                                 [60, 9, 3, 20, 4], via=tabled_best, groups=[1, 2, 1, 2, 2],
-                                 clusters=[1, 2, 1, 2, 3], sample_weight=given([60., 9, 5, 20, 2],
-        clusters=[1, 2, 1, 2, 3]),
-                                 heaviest=given(2., clusters=[1, 2, 1, 2, 3]), independent=given(True,
-        clusters=[1, 2, 1, 2, 3], priors=PRIORS), rng=1, method="betting"),
         "Report.robustness": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3]),
         "Report.with_costs": Case(lambda: reported(), [[0, 1], [7, 0]], via=tabled_best),
         "Report.breakdown": Case(lambda: reported(), model=given("b", first="a")),
@@ -636,7 +577,7 @@ CASES = {
 ALTERNATIVES = {  # of an option that a case says nothing about
     "confidence": .8, "priors": PRIORS, "sample_weight": WEIGHT, "clusters": GROUPS, "groups": GROUPS,
     "rng": 1, "data": FRAME,
-    "average": "harmonic", "n_jobs": unchanged(2), "scheduler": unchanged("threads"), "n_resamples": 100,
+    "average": "harmonic", "n_jobs": unchanged(2), "n_resamples": 100,
     "positive": refused(0),
     "classes": NAMES, "decisions": ["stay", "go"], "log": refused(True), "method": "normal", "folds": 2,
     "rule": "tuned", "bins": 4,

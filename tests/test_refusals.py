@@ -275,7 +275,6 @@ TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or
     "CostSensitiveClassifier.cv: 0": "told with the class that is too small",
     "scale.losses.costs: one cost": "told when they are computed",
     "hull_vertices.counts": "points of a curve: test_decisions.py",
-    "evaluate_counted.sample_weight": "asks for clusters first",
 }
 
 
@@ -311,7 +310,7 @@ def wrong_arguments(name, made):
 
 
 @pytest.mark.parametrize("name", [name for name in iv.subjects() if not name.startswith("plot_")
-                                  and name != "scale.sketch_error" and not iv.missing(name)])
+                                  and not iv.missing(name)])
 def test_a_wrong_argument_is_refused_by_name(name):
     made, told = right_arguments(name), []
     for parameter, what, value, says in wrong_arguments(name, made):

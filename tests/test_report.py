@@ -537,35 +537,6 @@ BAD = {
 test_bad_input = refuses(BAD)
 
 
-def test_counted_rows_give_the_same_report(case):
-    from cost_eval.report import evaluate_counted
-    y, models = case
-    group = np.random.default_rng(3).choice(["a", "b"], 400)
-    given = {"rule": models["rule"], "bold": np.where(models["good"] > .2, "treat", "home")}
-    whole = evaluate(y, given, COSTS, priors=[.9, .1], groups=group, rng=0)
-    table = pd.DataFrame({"y": y, **given, "g": group}).value_counts().reset_index()
-    rows = table.sample(frac=1, random_state=0)
-    found = evaluate_counted(rows["y"].to_numpy(), {k: rows[k].to_numpy() for k in given}, COSTS,
-                             rows["count"].to_numpy(), priors=[.9, .1],
-                             groups=rows["g"].to_numpy(), rng=0)
-    assert found.n == whole.n == 400 and found.notes == whole.notes
-    for part in ("ladder", "differences", "best", "groups", "areas"):
-        pd.testing.assert_frame_equal(getattr(found, part), getattr(whole, part), rtol=1e-12)
-    assert found.panels == whole.panels and found.robustness() == whole.robustness()
-    by_rule = evaluate_counted(rows["y"].to_numpy(), {("bold", "bayes"): rows["bold"].to_numpy()}, COSTS,
-                               rows["count"].to_numpy())
-    assert by_rule.panels == ("ladder",), "posteriors would decide anew on a map, and they are not here"
-    with pytest.raises(ValueError, match=r"bold would decide anew at other costs \(bayes\)"):
-        by_rule.robustness()
-    with pytest.raises(ValueError, match="no 'map' .bold would decide anew"):
-        by_rule.plot(panel="map")
-    with pytest.raises(ValueError, match="repeats: whole numbers"):
-        evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [1.5, 2])
-    never = evaluate_counted([0, 0, 1], {"a": [0, 1, 1]}, COSTS.array, [5, 0, 2], rng=0)
-    assert never.n == 7 and never.ladder.equals(evaluate_counted([0, 1], {"a": [0, 1]}, COSTS.array, [5, 2],
-            rng=0).ladder)
-
-
 def test_the_map_spans_two_decades_each_way(case):
     y, models = case
     found = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0).robustness()

@@ -4,15 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
 from conftest import refuses
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 import cost_eval.samples as samples_module
-from cost_eval.samples import Decisions, Posteriors, Scores, look_at, read_alike, read_samples, read_table
+from cost_eval.samples import Decisions, Posteriors, Scores, read_samples, read_table
 import itertools
 
 pd = pytest.importorskip("pandas")
@@ -148,16 +146,6 @@ def test_a_bare_array_is_taken_for_what_it_looks_like(values, kind):
         read = read_samples(Y[order], np.asarray(values)[order], PLAIN)
         assert read.models["model"].kind == kind and kind[:5] in read.taken["model"].replace("probabilities",
                 "posteriors")
-
-
-@given(st.lists(st.sampled_from([0., 1., .3, 2., -1.]), min_size=1, max_size=40), st.integers(1, 39))
-def test_looks_of_parts_add_up(values, cut):
-    array = np.array(values)
-    whole = look_at(array, PLAIN)
-    if cut < len(array):
-        assert look_at(array[:cut], PLAIN) + look_at(array[cut:], PLAIN) == whole
-    assert whole.kind() is (Decisions if set(values) <= {0, 1} else Posteriors if min(values) >= 0
-                            and max(values) <= 1 else Scores)
 
 
 def test_the_late_row_counts():
@@ -632,18 +620,6 @@ def test_the_order_of_columns_and_models_changes_nothing_but_the_order():
         read = read_samples(Y, {name: values[name] for name in order}, PLAIN)
         assert list(read.models) == list(order) and {n: m.kind for n, m in read.models.items()} == {
             "a": "posteriors", "b": "scores", "c": "decisions"}
-
-
-def test_other_rows_are_read_as_the_first_ones():
-    costs = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"])
-    models = {"p": [.2, .9, 1.0], "d": ["well", "ill", "ill"], "s": [3, 7, 5]}
-    first = read_samples(["well", "ill", "ill"], models, costs)
-    assert (again := read_alike(first, ["ill"], {"p": [1], "d": ["well"], "s": [0]})).y.tolist() == [1]
-    assert {name: m.kind for name, m in again.models.items()} == {name: m.kind
-            for name, m in first.models.items()}, "1 and 0 stay a probability and points"
-    assert again.models["p"].values.tolist() == [[0, 1]] and again.notes == ()
-    with pytest.raises(ValueError, match=r"models: \['p'\], but the samples have"):
-        read_alike(first, ["ill"], {"p": [1]})
 
 
 @pytest.mark.parametrize("distinct", [20, 21])
