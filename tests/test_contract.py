@@ -52,7 +52,7 @@ CONTRACT = {
         naive_decision(costs, priors)
         best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
-        AffineCalibrator | fit transform get_params set_params
+        AffineCalibrator | fit transform get_params
         cross_calibrate(posteriors, y_true, *, folds=5, rng=None)
     """,
     "samples": """
