@@ -749,13 +749,6 @@ class _Task:
         decisions, logs = getattr(self, "_" + self.rule.replace(" ", "_"))()
         return decisions if self.capacity is None else self.limited(decisions, logs), logs
 
-    def moved(self, logs: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        "Log-posteriors that hold for the shares of the classes (logarithms) at the deployment's priors."
-        if not self.shift:
-            return logs
-        with np.errstate(divide="ignore"):
-            return log_softmax(logs + np.log(self.target) - shares, axis=1)
-
     def raw(self) -> np.ndarray:
         "(N, K) natural logarithms of the posteriors as they are, moved to the priors."
         with np.errstate(divide="ignore"):
@@ -769,7 +762,10 @@ class _Task:
     def calibrated(self) -> np.ndarray:
         "(N, K) calibrated log-posteriors, moved to the priors; (0, K) where there are none."
         logs = self.fits._calibrated(self.name)
-        return self.moved(logs, self.fits._shares_outside()) if len(logs) and self.shift else logs
+        if not len(logs) or not self.shift:
+            return logs
+        with np.errstate(divide="ignore"):
+            return log_softmax(logs + np.log(self.target) - self.fits._shares_outside(), axis=1)
 
     def behind(self) -> np.ndarray:
         "(N, K) log-posteriors that savings are expected by, under the rule."
@@ -869,12 +865,11 @@ class _Task:
         return saved if rows.sample_weight is None else rows.sample_weight * saved
 
     def best(self, rows: Samples, values: np.ndarray):
-        "The best threshold on some rows; None where a class is not among them."
+        "The best threshold on some rows."
         if (rows.class_sizes == 0).any():
-            if self.asked is not None:
-                raise ValueError("require: a class has no sample where the cut is chosen; leave folds= out")
-            self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
-            return None
+            raise ValueError(
+                "samples: a class has no sample where the cut is chosen; give threshold=, or leave folds= out"
+            )
         costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
         how: dict = {"sample_weight": rows.sample_weight, "require": self.asked}
         return best_threshold(rows.y, values, costs, priors=self.target if self.shift else None, **how)
@@ -935,19 +930,12 @@ class _Task:
 
     def knots(self) -> dict:
         "The calibration as numbers, fitted on all rows."
-        calibrator = _fit_calibration(self.fits, self.name)
-        if calibrator is None:
-            raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
-        return _knots(calibrator, len(self.rows))
+        return _knots(_fit_calibration(self.fits, self.name), len(self.rows))
 
     def stated_cut(self) -> float:
         "The cut that was tuned on all rows, or that of the costs; NaN where the rule says no number."
         if self.rule == "tuned":
-            found = self.best(self.rows, _cut(self.model))
-            if found is None:
-                why = "samples: a class has no sample, so no threshold can be tuned; give threshold="
-                raise ValueError(why)
-            return found.threshold
+            return self.best(self.rows, _cut(self.model)).threshold
         at = self.stated.get("train_priors", self.target)
         gain = self.rows.costs.array * (self.target / np.where(at > 0, at, 1))[:, None]
         return bayes_threshold(gain) if self.rule == "bayes" and (np.ptp(gain, axis=1) > 0).any() else np.nan
@@ -1139,10 +1127,10 @@ def _thinned(y: np.ndarray, weight) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fit_calibration(fits: "CrossFit", name: str):
-    "A calibration fitted to all rows; None where a class is missing."
+    "A calibration fitted to all rows."
     rows = fits._rows
     if (rows.class_sizes == 0).any():
-        return None
+        raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
     if rows.models[name].kind == "scores":
         values, units = rows.models[name].values, rows.counting
         units = units if rows.clusters is None else np.unique(rows.clusters[units])
