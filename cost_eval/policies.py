@@ -1082,7 +1082,8 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     """
     _check_samples(rows)
     mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
-    queue = np.asarray(queue, np.intp)
+    places = check_range(check_1d(queue, "queue"), "queue", 0, len(rows), ends="[)", hint="places of samples")
+    queue = places.astype(np.intp)
     queue = queue[mass[queue] > 0]
     capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
     return queue[: _room(capacity, mass[queue], mass.sum())]
