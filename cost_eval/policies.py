@@ -203,9 +203,9 @@ def decide(
         at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
         with the greatest expected saving, at each sample's own costs, are kept
     require : mapping, optional
-        {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the other
-        folds (rule "tuned", which "calibrated" then becomes). See `cost_eval.decisions.read_requirements`.
-        Decisions are taken as given
+        {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
+        other folds (rule "tuned", which "calibrated" then becomes). See
+        `cost_eval.decisions.read_requirements`. Decisions are taken as given
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
     draws : int, default 1
