@@ -841,7 +841,7 @@ def _add_decide(commands):
     _add_rule_columns(parser)
     what = "CSV to write: the rows with one more column, the decision"
     parser.add_argument("--out", required=True, metavar="FILE", help=what)
-    what = "and why: probabilities and expected costs"
+    what = "and why: probabilities, expected costs, a sentence"
     parser.add_argument("--explain", action="store_true", help=what)
     what = "at most so many of the rows get the second decision: 200, or 10%%"
     _add_options(parser, ("capacity", "N", what))

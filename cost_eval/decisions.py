@@ -478,28 +478,6 @@ class ThresholdCosts(Result):
         names = ["cost"] if self.costs.ndim == 1 else [f"cost_{i}" for i in range(len(rows))]
         return {"threshold": self.thresholds, **dict(zip(names, rows))}
 
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Cost per sample against the threshold, one step curve per matrix.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            None: a new one
-        **style
-            passed to `Axes.step`
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        if ax is None:
-            _, ax = pyplot().subplots()
-        finite = np.isfinite(self.thresholds)
-        for row in self.costs.reshape(-1, len(self.thresholds)):
-            ax.step(self.thresholds[finite][::-1], row[finite][::-1], **{"where": "pre", "ls": "-", **style})
-        ax.set(xlabel="threshold", ylabel="cost per sample")
-        return ax
-
 # %% ../nbs/04_decisions.ipynb #5a246b0c
 def threshold_costs(
     y_true: Labels,
