@@ -10,7 +10,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 import cost_eval.api as ce
 from cost_eval import __main__ as command, policies
