@@ -14,9 +14,8 @@ from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 # %% auto #0
 __all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
            'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold',
-           'best_threshold_counted', 'NotMet', 'cross_entropy', 'AffineCalibrator', 'stratified_folds',
-           'cross_calibrate', 'out_of_fold', 'fold_parts', 'given_folds', 'Reliability', 'reliability',
-           'plot_reliability']
+           'best_threshold_counted', 'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate',
+           'out_of_fold', 'fold_parts', 'given_folds', 'Reliability', 'reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
@@ -479,28 +478,6 @@ class ThresholdCosts(Result):
         names = ["cost"] if self.costs.ndim == 1 else [f"cost_{i}" for i in range(len(rows))]
         return {"threshold": self.thresholds, **dict(zip(names, rows))}
 
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Cost per sample against the threshold, one step curve per matrix.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            None: a new one
-        **style
-            passed to `Axes.step`
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        if ax is None:
-            _, ax = pyplot().subplots()
-        finite = np.isfinite(self.thresholds)
-        for row in self.costs.reshape(-1, len(self.thresholds)):
-            ax.step(self.thresholds[finite][::-1], row[finite][::-1], **{"where": "pre", "ls": "-", **style})
-        ax.set(xlabel="threshold", ylabel="cost per sample")
-        return ax
-
 # %% ../nbs/04_decisions.ipynb #5a246b0c
 def threshold_costs(
     y_true: Labels,
@@ -679,7 +656,7 @@ RATES = {  # of two classes and two decisions: must it be at least?, the cells c
 }
 
 
-_CELLS = ("tn", "fp", "fn", "tp")
+_CELLS = np.array([["tn", "fp"], ["fn", "tp"]])
 
 
 def read_requirements(
@@ -689,15 +666,14 @@ def read_requirements(
 
     At least: recall (or tpr), specificity, precision, npv. At most: fpr, fnr, workload (the share decided
     positive), error (the share of wrong ones among the samples that got a class for a decision), and for any
-    (class, decision) the share of that class which gets that decision; 0 says that it must not occur. Of
-    more classes or decisions a rate is one class's against all others: {("recall", "ill"): 0.95}; and
-    {("workload", "review"): 0.1} is the share that is decided so.
+    (class, decision) the share of that class which gets that decision; 0 says that it must not occur. Rates
+    are of two classes and two decisions, errors and cells of any number.
 
     Parameters
     ----------
     require : mapping
-        name of a rate of two classes and two decisions, (name, class or decision) of more, "error" or
-        (class, decision) -> limit in [0, 1], pairs also as text, "ill:home"; or what this function gave
+        name of a rate, "error" or (class, decision) -> limit in [0, 1], pairs also as text, "ill:home"; or
+        what this function gave
     costs : CostMatrix or ConfusionCounts
         whose classes and decisions these are; of two the second is positive
 
@@ -708,8 +684,7 @@ def read_requirements(
     Raises
     ------
     ValueError
-        For unknown names and limits outside [0, 1]; for rates of more than two classes or decisions without
-        one of these, or of a class that no decision is called after.
+        For unknown names and limits outside [0, 1], and for rates of more than two classes or decisions.
 
     Examples
     --------
@@ -726,7 +701,7 @@ def read_requirements(
     if not isinstance(costs, LabelledTable):
         raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
     labels = list(costs.classes), list(costs.decisions)
-    pairs = {f"{a}:{b}": (a, b) for a in (*RATES, *labels[0]) for b in (*labels[0], *labels[1])}
+    pairs = {f"{a}:{b}": (a, b) for a in labels[0] for b in labels[1]}
     return tuple(_requirement(pairs.get(key, key), limit, *labels) for key, limit in require.items())
 
 
@@ -753,32 +728,18 @@ def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
         right = np.array([[label == decided for decided in decisions] for label in classes])
         among = np.broadcast_to(answered, shape)
         return Requirement("error among the answered", False, limit, among & ~right, among, key)
-    known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
-    several = isinstance(key, tuple) and len(key) == 2
-    rate = key[0] if several else key
-    if not isinstance(rate, str) or rate not in RATES:
+    if (key[0] if isinstance(key, tuple) and key else key) in RATES and shape != (2, 2):
+        raise ValueError(
+            f"require: {key} is of two classes and two decisions, and there are {shape[0]} and {shape[1]}; "
+            "take one class against all others as two"
+        )
+    if key not in RATES:
+        known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
         why = "error: needs a decision of the name of each class; " if key == "error" else ""
         raise ValueError(f"require: {why}{unknown_name(key, [k for k in known if k != key], 'a rate')}")
-    if not several and shape != (2, 2):
-        raise ValueError(
-            f"require: {key} is a rate of two classes and two decisions, and there are {shape[0]} and "
-            f"{shape[1]}; say of which one: {{({key!r}, {decisions[-1]!r}): {limit:g}}}"
-        )
-    least, counted, whole = RATES[rate]
-    row, column = _one_of(key, classes, decisions) if several else (1, 1)
-    place = np.add.outer(2 * (np.arange(shape[0]) == row), np.arange(shape[1]) == column)
-    which = ([_CELLS.index(cell) for cell in text.split()] for text in (counted, whole))
-    cells, among = (np.isin(place, each) for each in which)
-    return Requirement(f"{rate} of {key[1]}" if several else rate, least, limit, cells, among, key)
-
-
-def _one_of(key: tuple, classes: list, decisions: list) -> tuple:
-    "Row and column of the class that a rate is of; the row -1 for a workload of a decision that is no class."
-    row, column = (positions(objects([key[1]]), labels) for labels in (classes, decisions))
-    if column is None or (row is None and key[0] != "workload"):
-        known = decisions if key[0] == "workload" else [label for label in classes if label in decisions]
-        raise ValueError(f"require: {unknown_name(key[1], known, f'{key[0]} of')}")
-    return -1 if row is None else int(row[0]), int(column[0])
+    least, counted, whole = RATES[key]
+    cells, among = (np.isin(_CELLS, text.split()) for text in (counted, whole))
+    return Requirement(key, least, limit, cells, among, key)
 
 # %% ../nbs/04_decisions.ipynb #8d1de4f9
 def best_threshold(
@@ -919,56 +880,22 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
     return vertices[np.searchsorted(-share, -t)]  # how many shares exceed t
 
 # %% ../nbs/04_decisions.ipynb #req00002
-class NotMet(ValueError):
-    "No cut, and no prices, keep to what is asked (requirements); `nearest` is what they do keep to."
-
-    def __init__(self, asked: tuple, nearest: tuple) -> None:
-        limits = {one.key: one.limit for one in nearest}
-        super().__init__(
-            f"require: nothing that can be chosen has {' and '.join(map(str, asked))} on the samples that "
-            f"choose it; the nearest that one meets is require={limits}"
-        )
-        self.asked, self.nearest = asked, nearest
-
-    def loosened(self, attempt: Callable[[tuple], Any]) -> "NotMet":
-        """What is asked, loosened until an attempt of several parts (folds, models) succeeds in all of them.
-
-        Parameters
-        ----------
-        attempt : callable
-            attempt(requirements); raises `NotMet` where a part cannot meet them
-
-        Returns
-        -------
-        NotMet
-            to be raised in place of this one
-        """
-        nearest = self.nearest
-        while True:
-            try:
-                attempt(nearest)
-                return NotMet(self.asked, nearest)
-            except NotMet as again:
-                nearest = again.nearest
-
-
 def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> np.ndarray:
-    "(T,) does each threshold meet all requirements? Where none does, `ValueError` with what one meets."
+    "(T,) does each threshold meet all requirements? Where none does, `ValueError` with the best reached."
     counts = curve.counts.to_matrix()
-    met, nearest = np.ones(len(counts), bool), []
+    met = np.ones(len(counts), bool)
     for one in asked:
         if not one.parts(counts, 1.0)[1].any():
             raise ValueError(f"require: {one.name}: no sample is there for it to be a share of; leave it out")
-        here = one.met(counts, class_weight)
-        if not (met & here).any():
+        here = met & one.met(counts, class_weight)
+        if not here.any():
             rate = one.rate(counts, class_weight)[met]
             best = np.floor(1e4 * rate.max()) if one.least else np.ceil(1e4 * rate.min())
-            one = one._replace(limit=float(best / 1e4))
-            here = one.met(counts, class_weight)
-        nearest.append(one)
-        met &= here
-    if [one.limit for one in nearest] != [one.limit for one in asked]:
-        raise NotMet(asked, tuple(nearest))
+            raise ValueError(
+                f"require: no threshold has {' and '.join(map(str, asked))} on the samples that choose it; "
+                f"the best that was reached is {one.name} {best / 1e4:g}; loosen the limit to that or further"
+            )
+        met = here
     return met
 
 
@@ -1098,13 +1025,13 @@ def _in_blocks(theta, log_posteriors, y, w):
     return [sum(terms) for terms in zip(*parts)]
 
 # %% ../nbs/04_decisions.ipynb #930db9e7
-def _newton(evaluate, theta, *, tolerance=1e-12, max_steps=100):
+def _newton(evaluate, theta):
     "Minimise a convex function by damped Newton steps; `evaluate(theta)` gives value, gradient and Hessian."
     value, gradient, hessian = evaluate(theta)
-    for _ in range(max_steps):
+    for _ in range(100):
         step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
         gain = -gradient @ step
-        if gain <= tolerance:
+        if gain <= 1e-12:
             return theta + step
         size = 1.0
         while (new := evaluate(theta + size * step))[0] > value - 1e-4 * size * gain:
@@ -1185,14 +1112,6 @@ class AffineCalibrator:
     def get_params(self, deep: bool = True) -> dict:
         "The constructor's parameters, as scikit-learn's `clone` asks for them."
         return {"classes": self.classes}
-
-    def set_params(self, **params: Any) -> "AffineCalibrator":
-        "Change constructor parameters."
-        for name, value in params.items():
-            if name != "classes":
-                raise ValueError(f"{name}: AffineCalibrator has one parameter, classes")
-            self.classes = value
-        return self
 
     def __repr__(self):
         fitted = f"alpha_={self.alpha_:.4g}" if hasattr(self, "alpha_") else ""
@@ -1663,33 +1582,3 @@ def reliability(y_true: Labels, posteriors: Vector, *, bins: int = 10) -> Reliab
     used = np.flatnonzero(size)
     predicted, observed = (np.bincount(group, v)[used] / size[used] for v in (p, y))
     return Reliability(predicted, observed, size[used])
-
-# %% ../nbs/04_decisions.ipynb #18394a21
-def plot_reliability(
-    y_true: Labels, posteriors: Vector, *, bins: int = 10, ax: Axes | None = None, **style: Any
-) -> Axes:
-    """Observed share of positives against the mean posterior, with the diagonal of perfect calibration.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) 0/1 or booleans
-    posteriors : array_like
-        (N,) posterior of class 1
-    bins : int, default 10
-        groups of about equal size
-    ax : matplotlib Axes, optional
-        None: a new one
-    **style
-        passed to `Axes.plot`
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        As in `reliability`.
-    """
-    return reliability(y_true, posteriors, bins=bins).plot(ax, **style)

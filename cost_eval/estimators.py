@@ -341,7 +341,7 @@ def _folds(cv, codes, groups):
 def _calibrated(model, X, y, codes, weight, params, groups) -> tuple:
     "A calibrator fitted on cross-fitted scores, and the least score: half the least posterior above 0."
     cv, method = _folds(model.cv, codes, groups), _response_method(model.estimator)
-    options = {"cv": cv, "method": method, "params": params, "n_jobs": model.n_jobs}
+    options = {"cv": cv, "method": method, "params": params}
     response = cross_val_predict(clone(model.estimator), X, y, **options)
     scores = _log_scores(response, method, len(model.classes_))
     used = np.isfinite(scores) & (weight > 0)[:, None]
@@ -370,8 +370,6 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         the training data
     cv : int, splitter or iterable of splits, default 5
         folds for the calibration; at most the size of the smallest class
-    n_jobs : int, optional
-        how many folds are fitted at a time
 
     Attributes
     ----------
@@ -407,14 +405,12 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         calibration: Literal["affine"] | None = "affine",
         priors: Priors | None = None,
         cv: Any = 5,
-        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.costs = costs
         self.calibration = calibration
         self.priors = priors
         self.cv = cv
-        self.n_jobs = n_jobs
 
     def fit(
         self, X: Any, y: Labels, sample_weight: Vector | None = None, groups: Labels | None = None

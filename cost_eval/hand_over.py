@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Rng, Vector
+from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Vector
 from .costs import Costs
 
 # %% auto #0
@@ -487,8 +487,6 @@ def cascade(
     prices: Mapping[Any, float],
     positive: Any = None,
     folds: int = 5,
-    confidence: float = 0.95,
-    rng: Rng = None,
 ) -> Cascade:
     """The cheapest plan of who reads what, for readers that are asked one after the other.
 
@@ -512,10 +510,6 @@ def cascade(
         the positive one of two classes, see `read_samples`
     folds : int, default 5
         on how many the plan is judged
-    confidence : float, default 0.95
-        of the interval of the cost
-    rng : optional
-        seed or Generator for the folds; None: seed 0
 
     Returns
     -------
@@ -543,7 +537,7 @@ def cascade(
     samples = read_samples(y_true, _several(models, prices), costs, positive=positive)
     names, score, loss, low, high = _readings(samples, prices)
     price = np.array([prices.get(name, 0.0) for name in names], float)
-    fold = stratified_folds(samples.y, folds, order=samples.order, rng=0 if rng is None else rng)
+    fold = stratified_folds(samples.y, folds, order=samples.order, rng=0)
 
     def judge(inside, outside):
         return _route(_plan(score[:, inside], loss[:, inside], price), score[:, outside])
@@ -552,7 +546,7 @@ def cascade(
     last = path.shape[1] - 1 - path[:, ::-1].argmax(1)
     losses = loss[last, np.arange(len(last))] + path @ price
     bounds = (low + price[0], high + price.sum())
-    cost = loss_interval(losses, bounds=bounds, confidence=confidence)
+    cost = loss_interval(losses, bounds=bounds)
     label, answers = objects(names), np.bincount(last, minlength=len(names)) / len(last)
     return Cascade(label, price, path.mean(0), answers, losses, last, cost, tuple(_plan(score, loss, price)))
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
@@ -20,7 +20,6 @@ import json
 import warnings
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,7 +58,6 @@ from cost_eval.core import (
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
     AffineCalibrator,
-    NotMet,
     bayes_decisions,
     bayes_threshold,
     best_threshold,
@@ -159,13 +157,6 @@ class Queue(Result):
     saving: np.ndarray
     notes: tuple
 
-    def frame_columns(self) -> dict:
-        "Place and expected saving of each sample."
-        return {"place": self.place, "saving": self.saving}
-
-    def __repr__(self):
-        return f"<queue of {len(self.place)}: {int((self.saving > 0).sum())} are expected to save something>"
-
 # %% ../nbs/07_policies.ipynb #pol027
 def decide(
     model: Labels | Frame | Model,
@@ -212,9 +203,8 @@ def decide(
         at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
         with the greatest expected saving, at each sample's own costs, are kept
     require : mapping, optional
-        {"recall": 0.95}: one cut, the cheapest that keeps to it on the other folds (rule "tuned", which
-        "calibrated" then becomes); of more classes or decisions ({("recall", "ill"): 0.95}, {"error": 0.02})
-        "calibrated" at costs to which the least price on what is limited is added. See
+        {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
+        other folds (rule "tuned", which "calibrated" then becomes). See
         `cost_eval.decisions.read_requirements`. Decisions are taken as given
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
@@ -425,7 +415,6 @@ class CrossFit:
         name: str,
         rule: Rule = "calibrated",
         *,
-        costs: CostMatrix | ExampleCosts | None = None,
         priors: float | Priors | None = None,
         capacity: float | None = None,
         require: Mapping[Any, float] | None = None,
@@ -439,8 +428,6 @@ class CrossFit:
             of a model
         rule : str, default "calibrated"
             one of `RULES`
-        costs : CostMatrix or ExampleCosts, optional
-            others than the samples', for the same classes and decisions
         priors : float, array_like or mapping, optional
             (K,) of the deployment
         capacity : int or float, optional
@@ -456,18 +443,10 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-
-        def attempt(asked):
-            given = self.samples.meet("costs", costs), priors, capacity, asked
-            tasks = [_Task(one, name, rule, *given) for one in self._each()]
-            for task in tasks:
-                task.posteriors = posteriors
-            return tasks[0].policy(tasks[1:])
-
-        try:
-            return attempt(require)
-        except NotMet as error:
-            raise error.loosened(attempt) from None
+        tasks = [_Task(one, name, rule, priors, capacity, require) for one in self._each()]
+        for task in tasks:
+            task.posteriors = posteriors
+        return tasks[0].policy(tasks[1:])
 
     def at_costs(self, costs: CostMatrix | ExampleCosts) -> "CrossFit":
         """The same folds and calibrations for other costs.
@@ -575,12 +554,7 @@ class CrossFit:
         return out_of_fold(self._fold, others)
 
     def queue(
-        self,
-        name: str,
-        rule: Rule = "calibrated",
-        *,
-        costs: CostMatrix | ExampleCosts | None = None,
-        priors: float | Priors | None = None,
+        self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None
     ) -> "Queue":
         """The order in which to decide 1, where not every sample can get it.
 
@@ -593,8 +567,6 @@ class CrossFit:
             of a model that hands over posteriors or scores
         rule : str, default "calibrated"
             one of `RULES`: where the posteriors behind the expected savings come from
-        costs : CostMatrix or ExampleCosts, optional
-            others than the samples', for the same classes and two decisions
         priors : float, array_like or mapping, optional
             (K,) of the deployment
 
@@ -609,7 +581,7 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, self.samples.meet("costs", costs), priors, None)
+        task = _Task(self, name, rule, priors, None)
         if task.kind == "decisions":
             raise ValueError(
                 f"model: {name!r} hands over decisions, which have no order, so nobody comes first; give its "
@@ -687,8 +659,8 @@ def _check_samples(samples) -> Samples:
 class _Task:
     "One model, one rule, on the ordered rows of a `CrossFit`."
 
-    def __init__(self, fits: CrossFit, name: str, rule: str, costs, priors, capacity, require=None):
-        rows = fits._rows if costs is None else _at_costs(fits._rows, costs, fits._order)
+    def __init__(self, fits: CrossFit, name: str, rule: str, priors, capacity, require=None):
+        rows = fits._rows
         self.fits, self.name, self.rows = fits, name, rows
         self.model, self.capacity = rows.models[name], capacity
         self.notes: list = []
@@ -708,7 +680,12 @@ class _Task:
         self.rule = self.possible(rule if require is None else self.keeping(rule))
 
     def keeping(self, rule: str) -> str:
-        "The rule that keeps to what is required: a cut that is tuned, or costs to which prices are added."
+        "The rule that keeps to what is required: a cut that is tuned."
+        if self.rows.costs.shape != (2, 2):
+            raise ValueError(
+                "require: one cut keeps to it, of two classes and two decisions; take one class against all "
+                "others as two, or answer only where certified_threshold(y_true, model) allows it"
+            )
         if self.capacity is not None:
             raise ValueError(
                 "require: beside capacity= it could be broken by the limit; a share that can be decided "
@@ -717,17 +694,13 @@ class _Task:
         if self.kind == "decisions":
             self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
             return rule
-        several = self.rows.costs.shape != (2, 2)
         if rule not in FITTED:
-            use = "calibrated" if several else "tuned"
-            said = f"rule={rule!r} fits nothing, use rule={use!r}"
-            raise ValueError(f"require: is kept to on other folds; {said}")
+            raise ValueError(
+                f"require: is kept to on other folds; rule={rule!r} fits nothing, use rule='tuned'"
+            )
         asked = " and ".join(map(str, self.asked or ()))
-        how = "The cut is the cheapest that kept to it on other folds."
-        if several:
-            how = "The least prices on what it limits were added to the costs so that other folds kept to it."
-        self.notes.append(f"Required: {asked}. {how}")
-        return rule if several else "tuned"
+        self.notes.append(f"Required: {asked}. The cut is the cheapest that kept to it on other folds.")
+        return "tuned"
 
     def possible(self, rule: str) -> str:
         "The rule that is applied; `ValueError` for one that makes no sense for the model."
@@ -776,13 +749,6 @@ class _Task:
         decisions, logs = getattr(self, "_" + self.rule.replace(" ", "_"))()
         return decisions if self.capacity is None else self.limited(decisions, logs), logs
 
-    def moved(self, logs: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        "Log-posteriors that hold for the shares of the classes (logarithms) at the deployment's priors."
-        if not self.shift:
-            return logs
-        with np.errstate(divide="ignore"):
-            return log_softmax(logs + np.log(self.target) - shares, axis=1)
-
     def raw(self) -> np.ndarray:
         "(N, K) natural logarithms of the posteriors as they are, moved to the priors."
         with np.errstate(divide="ignore"):
@@ -796,7 +762,10 @@ class _Task:
     def calibrated(self) -> np.ndarray:
         "(N, K) calibrated log-posteriors, moved to the priors; (0, K) where there are none."
         logs = self.fits._calibrated(self.name)
-        return self.moved(logs, self.fits._shares_outside()) if len(logs) and self.shift else logs
+        if not len(logs) or not self.shift:
+            return logs
+        with np.errstate(divide="ignore"):
+            return log_softmax(logs + np.log(self.target) - self.fits._shares_outside(), axis=1)
 
     def behind(self) -> np.ndarray:
         "(N, K) log-posteriors that savings are expected by, under the rule."
@@ -831,9 +800,6 @@ class _Task:
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
         self.notes += [*self.fits.notes, *self.fits._said_of(self.name)]
-        if self.asked is not None:
-            kept = len(self.fits._evidence(self.name))
-            return (out_of_fold(self.fits._fold, self.priced), None) if kept else self.instead()
         if self.quick and self.capacity is None and len(found := self.fits._evidence(self.name)):
             return self.cut_odds(found), None
         logs = self.calibrated()
@@ -891,30 +857,6 @@ class _Task:
         found = self.best(replace(self.rows, models={}).take(inside), rank[inside])
         return (rank[outside] >= found.threshold).astype(np.intp)
 
-    def priced(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
-        "Decisions by calibrated posteriors, at costs with the least prices that keep to what is asked."
-        rows = replace(self.rows, models={self.name: self.model}, ids=None).take(inside)
-        priors = self.target if self.shift else None
-        content = _Task(_Fitted(rows), self.name, self.rule, None, priors, None, self.asked).content()
-        own = None if self.rows.own is None else self.rows.own.array[outside]
-        return _chosen(content, self.model.values[outside], own)
-
-    def prices(self, content: dict) -> list:
-        "(K, M) what is added to the costs, the least with which all rows keep to what is asked."
-        own = None if self.rows.own is None else self.rows.own.array
-        weight = self.target / self.rows.shares if self.shift else 1.0
-        unit = np.abs(self.rows.costs.array if own is None else own).max() or 1.0
-        each = [(1 - 2 * one.least) * (one.cells - one.limit * one.among) for one in self.asked or ()]
-        K, M = self.rows.costs.shape
-
-        def counts(price):
-            added = np.tensordot(price, each, 1).tolist()
-            decided = _chosen(content | {"prices": added}, self.model.values, own)
-            return np.bincount(self.rows.y * M + decided, self.rows.sample_weight, K * M).reshape(K, M)
-
-        found = _least_prices(self.asked or (), lambda price: counts(price * unit), weight)
-        return np.tensordot(found * unit, each, 1).tolist()
-
     def gain(self) -> np.ndarray:
         "(N,) what deciding 1 in place of 0 saves, times the weight of the row."
         rows, place = self.rows, np.arange(len(self.rows))
@@ -923,12 +865,11 @@ class _Task:
         return saved if rows.sample_weight is None else rows.sample_weight * saved
 
     def best(self, rows: Samples, values: np.ndarray):
-        "The best threshold on some rows; None where a class is not among them."
+        "The best threshold on some rows."
         if (rows.class_sizes == 0).any():
-            if self.asked is not None:
-                raise ValueError("require: a class has no sample where the cut is chosen; leave folds= out")
-            self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
-            return None
+            raise ValueError(
+                "samples: a class has no sample where the cut is chosen; give threshold=, or leave folds= out"
+            )
         costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
         how: dict = {"sample_weight": rows.sample_weight, "require": self.asked}
         return best_threshold(rows.y, values, costs, priors=self.target if self.shift else None, **how)
@@ -982,7 +923,6 @@ class _Task:
         if self.asked is not None and self.kind != "decisions":
             keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in self.asked]
             content["require"] = [[key, float(one.limit)] for key, one in zip(keys, self.asked)]
-            content["prices"] = None if content["by"] == "cut" else self.prices(content)
         alone = content["own_costs"] and content["by"] == _BY_COST
         if alone or content["by"] == "label" or costs.shape != (2, 2):
             return content
@@ -990,19 +930,12 @@ class _Task:
 
     def knots(self) -> dict:
         "The calibration as numbers, fitted on all rows."
-        calibrator = _fit_calibration(self.fits, self.name)
-        if calibrator is None:
-            raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
-        return _knots(calibrator, len(self.rows))
+        return _knots(_fit_calibration(self.fits, self.name), len(self.rows))
 
     def stated_cut(self) -> float:
         "The cut that was tuned on all rows, or that of the costs; NaN where the rule says no number."
         if self.rule == "tuned":
-            found = self.best(self.rows, _cut(self.model))
-            if found is None:
-                why = "samples: a class has no sample, so no threshold can be tuned; give threshold="
-                raise ValueError(why)
-            return found.threshold
+            return self.best(self.rows, _cut(self.model)).threshold
         at = self.stated.get("train_priors", self.target)
         gain = self.rows.costs.array * (self.target / np.where(at > 0, at, 1))[:, None]
         return bayes_threshold(gain) if self.rule == "bayes" and (np.ptp(gain, axis=1) > 0).any() else np.nan
@@ -1138,7 +1071,7 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     Raises
     ------
     ValueError
-        for a capacity that is neither a count of the samples nor a share; for a queue that is not of samples
+        for a capacity that is neither a count of the samples nor a share
 
     Examples
     --------
@@ -1148,11 +1081,9 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     [1, 2]
     """
     _check_samples(rows)
+    mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
     places = check_range(check_1d(queue, "queue"), "queue", 0, len(rows), ends="[)", hint="places of samples")
     queue = places.astype(np.intp)
-    if (queue != places).any() or len(np.unique(queue)) < len(queue):
-        raise ValueError(f"queue: must hold places of samples, whole numbers, each once; got {places}"[:200])
-    mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
     queue = queue[mass[queue] > 0]
     capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
     return queue[: _room(capacity, mass[queue], mass.sum())]
@@ -1197,10 +1128,10 @@ def _thinned(y: np.ndarray, weight) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fit_calibration(fits: "CrossFit", name: str):
-    "A calibration fitted to all rows; None where a class is missing."
+    "A calibration fitted to all rows."
     rows = fits._rows
     if (rows.class_sizes == 0).any():
-        return None
+        raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
     if rows.models[name].kind == "scores":
         values, units = rows.models[name].values, rows.counting
         units = units if rows.clusters is None else np.unique(rows.clusters[units])
@@ -1629,15 +1560,12 @@ class DecisionRule(Result):
         DataFrame
             a row a case: what the model stated (of more than two classes the probability of each), the
             probability after calibration and at the deployment's priors, what each decision is expected to
-            cost, the decision, and a sentence. NaN where the rule does not look at it
+            cost, and the decision. NaN where the rule does not look at it
         """
         x, pd = self._read(values), pandas()
-        alone = self.columns(values, costs)
-        chosen, _ = self._within(alone, x, costs, capacity)
-        labels = label_array(list(self.decisions), "decisions")
+        chosen, _ = self._within(self.columns(values, costs), x, costs, capacity)
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
-        stated = self._seen_as(x)
-        stated = stated[:, None] if stated.ndim == 1 else stated
+        stated = self._seen_as(x).reshape(len(x), -1)
         believed = np.full((len(x), len(of_class)), np.nan)
         paid = np.full((len(x), len(self.decisions)), np.nan)
         if self.content["by"] == _BY_COST:
@@ -1645,17 +1573,12 @@ class DecisionRule(Result):
             p = _believed(self.content, x)[0]
             p[np.isnan(stated).any(1)] = np.nan
             table = np.broadcast_to(self.costs.array if own is None else own, (len(x), *self.costs.shape))
-            believed, paid = p[:, 1:] if len(of_class) == 1 else p, np.einsum("ni,nij->nj", p, table)
+            believed, paid = p[:, -len(of_class) :], np.einsum("ni,nij->nj", p, table)
         columns = {f"stated{name}": stated[:, k] for k, name in enumerate(of_class)}
         columns |= {f"calibrated{name}": believed[:, k] for k, name in enumerate(of_class)}
         columns |= {f"cost of {label}": paid[:, j] for j, label in enumerate(self.decisions)}
-        columns["decision"] = labels[chosen]
-        found = pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
-        told = np.array([self._sentence(*row) for row in zip(stated, believed, paid, labels[alone])], object)
-        left = f" The capacity goes to cases that save more: {_quoted(self.decisions[0])}."
-        told[alone != chosen] += left
-        found["sentence"] = told
-        return found
+        columns["decision"] = label_array(list(self.decisions), "decisions")[chosen]
+        return pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The rule as a file: numbers to the last digit, and a version of the form.
@@ -1701,7 +1624,7 @@ class DecisionRule(Result):
         Raises
         ------
         ValueError
-            For a file of a later release, and for what is no rule or a damaged one.
+            For a file of a later release, and for what is no rule or lacks a part of one.
         """
         text, name = str(path), "path"
         if not isinstance(path, (str, Path)):
@@ -1830,32 +1753,9 @@ class DecisionRule(Result):
         words = "The capacity ends among equal cases: those that stand first were taken."
         return listed, [words] * tied
 
-    def _sentence(self, stated, believed, paid, decided) -> str:
-        "Why a case was decided so."
-        said = _quoted(decided)
-        if self.kind == "decisions":
-            return f"The model decided {said}."
-        if np.isnan(stated).any():
-            return f"The value is missing: {said} was declared for such cases."
-        told = short(stated[0]) if len(self.classes) == 2 else self._most(stated)
-        if self.content["by"] != _BY_COST:
-            side = "at or above" if stated[0] >= self.threshold else "below"
-            at = f", {side} {short(self.threshold)}" if self.content["by"] == "cut" else ""
-            return f"Stated {told}{at}: {said}."
-        now = short(believed[0]) if len(self.classes) == 2 else self._most(believed)
-        costs = ", ".join(f"{label} {short(cost)}" for label, cost in zip(self.decisions, paid))
-        costs += f"; and {self._kept()} to be kept to" if self.require else ""
-        what = "taken as" if self.content["calibration"] is None else "calibrated"
-        return f"Stated {told}, {what} {now}; expected costs: {costs}; so {said}."
-
-
-    def _most(self, p) -> str:
-        "The most probable class, and its probability."
-        return f"{short(p.max())} for {self.classes[int(p.argmax())]}"
-
 
 _BY_COST, _BY = "least expected cost", {"tuned": "cut", "as given": "most probable class"}
-_SCHEMA, _VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has prices
+_SCHEMA, _VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
 _ENDS = ("threshold", "same_from", "same_to")
 
 
@@ -1940,7 +1840,6 @@ def _chosen(rule: dict, values, costs) -> np.ndarray:
     else:
         p, eps = _believed(rule, x)
         c = np.asarray(rule["costs"] if costs is None else costs, float)
-        c = c if rule.get("prices") is None else c + np.array(rule["prices"])  # of what it has to keep to
         most = np.abs(c).max((-2, -1), keepdims=True)
         c = c / np.where(most > 0, most, 1)
         c = c - c.min(-1, keepdims=True)
@@ -2070,7 +1969,7 @@ def fit_rule(
 
 def _fitted(samples: Samples, name: str, rule: str, priors, require, threshold=None, capacity=None) -> dict:
     "How a rule decides that is fitted on all samples."
-    task = _Task(_Fitted(samples), name, rule, None, priors, capacity, require)
+    task = _Task(_Fitted(samples), name, rule, priors, capacity, require)
     if threshold is not None:
         check_range(threshold, "threshold", shape=(), ends="[]")
         if task.rule != "tuned":
@@ -2090,35 +1989,6 @@ def _knots(calibrator, n: int) -> dict:
         return {"alpha": float(calibrator.alpha_), "beta": calibrator.beta_.tolist(), "floor": 0.5 / n}
     names = ("low", "high", "log_odds")
     return {name: [_stored(v) for v in getattr(calibrator, f"{name}_")] for name in names}
-
-
-def _least_prices(asked: tuple, counts: Any, weight: Any) -> np.ndarray:
-    "The least price of each requirement with which the counts meet all; else `NotMet`, and what is reached."
-    price = np.zeros(len(asked))
-
-    def met(k, value):
-        return bool(asked[k].met(counts(np.where(np.arange(len(asked)) == k, value, price)), weight))
-
-    for _ in range(12):  # raising one price can break what another keeps to
-        for k in range(len(asked)):
-            price[k] = price[k] if met(k, price[k]) else _least_price(partial(met, k))
-        broken = [k for k in range(len(asked)) if not met(k, price[k])]
-        if not broken:
-            return price
-    nearest = list(asked)
-    for k in broken:
-        rate = 1e4 * float(asked[k].rate(counts(price), weight))
-        nearest[k] = asked[k]._replace(limit=float(np.floor(rate) if asked[k].least else np.ceil(rate)) / 1e4)
-    raise NotMet(asked, tuple(nearest))
-
-
-def _least_price(met: Any) -> float:
-    "The least price, to a thousandth, that suffices; the highest where none does."
-    low, high = -20.0, 30.0
-    while met(2.0**high) and high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (low, middle) if met(2.0**middle) else (middle, high)
-    return 2.0**high
 
 
 def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
@@ -2172,87 +2042,69 @@ def _seen(content: dict, samples: Samples, name: str) -> dict:
     return seen
 
 
-def _quoted(label) -> str:
-    "A decision in a sentence."
-    return f"'{label}'" if isinstance(label, str) else f"{label}"
-
-
 def _no_number(text: str):
     "`ValueError` for NaN and Infinity, which no file of a rule holds."
     raise ValueError(f"{text} is no number")
 
 
 def _checked(content, name: str) -> dict:
-    "What was read from a file, if it is a whole rule of this release or an earlier one."
+    "What was read from a file, if it is a rule of this release or an earlier one, each part of its kind."
     if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
         raise ValueError(
             f'{name}: JSON, but no rule that rule.to_json(path) wrote (no "schema": {_SCHEMA!r})'
         )
     made = content.get("version")
     if type(made) is not int or not 1 <= made <= _VERSION:
-        told = content.get("made")
-        by = told.get("package") if isinstance(told, dict) else "a later release"
         raise ValueError(
-            f"{name}: a rule of version {made!r}, written by {by}; cost_eval {version('cost_eval')} reads up "
-            f"to version {_VERSION}: install the release that wrote it"
+            f"{name}: a rule of version {made!r}; cost_eval {version('cost_eval')} reads up to version "
+            f"{_VERSION}: install the release that wrote it"
         )
     try:
-        _try(content)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        _check_parts(content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else error
         raise ValueError(f"{name}: a damaged rule ({why}); write it again with rule.to_json(path)") from None
     return content
 
 
-def _try(content: dict):
-    "Read every part of a rule, and let it decide about one case."
+def _check_parts(content: dict):
+    "`KeyError` for a part of a rule that is missing, `ValueError` for one of another kind or length."
     rule = DecisionRule(content)
-    K, M = rule.costs.shape
+    (K, M), seen = rule.costs.shape, rule.seen
+    check_choice(rule.rule, RULES, "rule")
+    check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
+    check_choice(content["by"], ("label", *_BY.values(), _BY_COST), "by")
+    check_flag(content["own_costs"], "own_costs")
     check_priors(content["priors"], K)
     if content["right_at"] is not None:
         check_priors(content["right_at"], K, name="right_at")
-    check_choice(rule.rule, RULES, "rule")
-    check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
-    check_choice(content["by"], ("label", "cut", "most probable class", _BY_COST), "by")
-    check_flag(content["own_costs"], "own_costs")
-    if rule.require:
-        read_requirements(rule.require, rule.costs)
+    if content["calibration"] is not None:
+        _check_knots(content["calibration"], rule.kind, K)
     if content.get("prices") is not None:
-        check_range(np.array(content["prices"], float), "prices", shape=(K, M))
-    if rule.otherwise is not None and rule.otherwise not in rule.decisions:
-        raise ValueError(f"otherwise is {rule.otherwise!r}, which is not a decision")
-    if content["by"] == "cut" and not ((K, M) == (2, 2) and rule.threshold == rule.threshold):
-        raise ValueError("a cut needs a threshold, two classes and two decisions")
-    knots = content["calibration"]
-    if knots is not None and rule.kind == "posteriors":
-        check_range(np.array(knots["beta"], float), "beta", shape=(K,))
-    if knots is not None and rule.kind == "scores":
-        low, high, odds = (np.array(knots[part], float) for part in ("low", "high", "log_odds"))
-        ends = np.column_stack([low, high])  # of one length, and never falling
-        if len(odds) != len(low) or (np.diff(ends.ravel()) < 0).any() or (np.diff(odds) < 0).any():
-            raise ValueError("the steps of the calibration do not ascend")
-    case = {"decisions": [rule.decisions[0]], "scores": [0.0], "posteriors": [[1 / K] * K]}[rule.kind]
-    run_rule(content, case)
+        raise ValueError("prices: of a requirement of more classes or decisions, which no rule decides by")
     if rule.capacity is not None:
         _limit(rule.capacity, content["decisions"])
-    if content["by"] == _BY_COST and (K, M) == (2, 2):
-        _try_ends(content, np.array([rule.same_from, rule.threshold, rule.same_to]))
-    if (len(rule.seen["classes"]), len(rule.seen["decisions"])) != (K, M):
-        raise ValueError("the classes or decisions that were seen are not those of the costs")
-    told = [repr(rule), rule.frame_columns(), rule.over_folds, rule.look(case), rule.seen["rows"]]
-    if None in told:
-        raise ValueError("how many rows it was fitted on is not said")
+    if rule.otherwise is not None and rule.otherwise not in rule.decisions:
+        raise ValueError(f"otherwise: {rule.otherwise!r} is not a decision")
+    for part in _ENDS:
+        if content[part] not in (None, "inf", "-inf"):
+            check_range(content[part], part, shape=())
+    if content["by"] == "cut" and content["threshold"] is None:
+        raise ValueError("threshold: a cut needs one")
+    if rule.require:
+        read_requirements(rule.require, rule.costs)
+    for part, size in (("classes", K), ("decisions", M)):
+        check_range(seen[part], f"seen {part}", shape=(size,))
+    for part in ("model", "over_folds", "columns", "expected", "made"):
+        content[part]
 
 
-def _try_ends(content: dict, ends: np.ndarray):
-    "`ValueError` where a threshold, and the values seen beside it, are not what the rule decides by."
-    told, there = ends[~np.isnan(ends)], np.isfinite(ends)
-    wrong = _chosen(content, ends[there], None) != np.array([0, 1, 1])[there] if there.any() else there[:0]
-    if wrong.any() or (told[1:] < told[:-1]).any():
-        raise ValueError(
-            "its threshold is not that of its costs and calibration; a cut of your own is "
-            "fit_rule(samples, rule='tuned', threshold=...)"
-        )
+def _check_knots(knots: dict, kind: str, K: int):
+    "The numbers of a calibration, as many as are needed."
+    if kind == "posteriors":
+        check_range([knots["alpha"], knots["floor"], *knots["beta"]], "calibration", shape=(K + 2,))
+    elif len({len(np.array(knots[part], float)) for part in ("low", "high", "log_odds")}) > 1:
+        raise ValueError("calibration: low, high and log_odds must be of one length")
 
 
 class _Fitted(CrossFit):
@@ -2262,18 +2114,6 @@ class _Fitted(CrossFit):
         order, self._order = samples.order, None
         self._rows = _coded_clusters(samples if order is None else samples.take(order))
         self._fold, self._of_models, self.deployment = np.zeros(len(samples), np.intp), {}, None
-
-# %% ../nbs/07_policies.ipynb #pol0old
-#| code-fold: true
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        "The old name of `DecisionRule`, for one release."
-        if name == "FittedRule":
-            said = "cost_eval.policies.FittedRule is now cost_eval.policies.DecisionRule"
-            warnings.warn(said, DeprecationWarning, stacklevel=2)
-            return DecisionRule
-        raise AttributeError(f"module 'cost_eval.policies' has no attribute {name!r}")
 
 # %% ../nbs/07_policies.ipynb #pol038
 #| code-fold: true

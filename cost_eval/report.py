@@ -76,7 +76,7 @@ from cost_eval.core import (
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
-from .decisions import AffineCalibrator, NotMet, read_requirements
+from .decisions import AffineCalibrator, read_requirements
 from .metrics import METRICS, evaluate_metrics, naive_cost
 from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
@@ -168,21 +168,9 @@ def _rules_of(rule, samples: Samples) -> dict:
     return {name: given.get(name, "calibrated") for name in samples.models}
 
 
-def _limits(case: _Case, priors, require=None) -> dict:
+def _limits(case: _Case, priors) -> dict:
     "By what models decide, beside their rule."
-    return {"priors": priors, "capacity": case.capacity, "require": require or case.require}
-
-
-def _all_entries(case: _Case, fits: CrossFit, declared: dict, priors, *given) -> tuple[list, list]:
-    "`_entries`; where one model cannot keep to what is required, the error says what all of them can."
-
-    def attempt(asked):
-        return _entries(fits, declared, _limits(case, priors, asked), *given)
-
-    try:
-        return attempt(None)
-    except NotMet as error:
-        raise error.loosened(attempt) from None
+    return {"priors": priors, "capacity": case.capacity, "require": case.require}
 
 
 def _entries(
@@ -219,7 +207,7 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = 
     """The entries, their decisions in draws of the folds as mixtures, what is to be said, the samples with
     the shares of these, and the Monte Carlo error of each model's cost.
     """
-    entries, said = _all_entries(case, fits, declared, priors, others, *known)
+    entries, said = _entries(fits, declared, _limits(case, priors), others, *known)
     apart = [_steps(fits, e.model, e.rule) for e in entries]
     codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1], apart)
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}

@@ -52,7 +52,7 @@ CONTRACT = {
         naive_decision(costs, priors)
         best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
-        AffineCalibrator | fit transform get_params set_params
+        AffineCalibrator | fit transform get_params
         cross_calibrate(posteriors, y_true, *, folds=5, rng=None)
     """,
     "samples": """
@@ -168,7 +168,7 @@ CONTRACT = {
         RiskCoverage | table thresholds coverage risk low high answered wrong confidence plot to_frame
         certified_threshold(y_true, model, scores=None, *, risk=0.02, confidence=0.95, thresholds=None, priors=None, positive=None) -> CertifiedThreshold
         CertifiedThreshold | table threshold coverage risk thresholds coverages risks answered wrong p_values certified needed guarantee notes plot to_frame
-        cascade(y_true, models, costs, *, prices, positive=None, folds=5, confidence=0.95, rng=None) -> Cascade
+        cascade(y_true, models, costs, *, prices, positive=None, folds=5) -> Cascade
         Cascade | table readers price asked answers cost losses last send to_frame
     """,
     "missing_labels": """

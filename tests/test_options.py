@@ -257,7 +257,6 @@ CASES = {
         "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3),
                                            np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1]),
-        "plot_reliability": Case(Y, P2[:, 1]),
     },
     "samples": {
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"),
@@ -283,12 +282,11 @@ CASES = {
         "cross_fit": Case(lambda: read(), via=crossed),
         "CrossFit": Case(lambda: read(), via=crossed),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model",
-                                costs=load("costs").CostMatrix([[0, 1], [1, 0]]), posteriors=False),
+                                posteriors=False),
         "CrossFit.levels": Case(lambda: load("policies").CrossFit(read(), folds=np.arange(N) % 7 // 3, rng=0),
                                 "model", "calibrated", np.linspace(-3, 3, 200),
                                 shifted=True),
-        "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes",
-                               costs=load("costs").CostMatrix([[0, 1], [1, 0]])),
+        "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes"),
         "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y,
                                        via=lambda fit, *args, **options: fit(*args,
         **options).transform(SCORES), n_units=10),
@@ -633,7 +631,7 @@ def public_functions(module):
         if inspect.isclass(thing):
             yield from ((f"{name}.{member}", getattr(thing, member)) for member, raw in vars(thing).items()
                         if member[0] != "_" and inspect.isfunction(getattr(raw, "__func__", raw))
-                        and member not in ("plot", "get_params", "set_params"))
+                        and member not in ("plot", "get_params"))
 
 
 def every_option():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from cost_eval.capacity import capacity_curve
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
-from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, cross_fit, decide, fit_rule
+from cost_eval.policies import (
+    RULES, CrossFit, IsotonicCalibrator, cross_fit, decide, fit_rule, within_capacity)
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
@@ -216,7 +217,7 @@ def test_draws_are_rows_and_the_first_is_that_of_one(rule):
         np.testing.assert_array_equal(fits.decide(name, rule, posteriors=False).decisions, several.decisions)
         # where a row's decisions cost the same there is no cut
         for costs in (OWN, ExampleCosts(fp=1, fn=np.where(np.arange(N) % 3, 4., 0))):
-            own = [fits.decide(name, rule, costs=costs, priors=[.9, .1], posteriors=asked).decisions
+            own = [fits.at_costs(costs).decide(name, rule, priors=[.9, .1], posteriors=asked).decisions
                    for asked in (False, True)]
             np.testing.assert_array_equal(*own)
         assert (several.folds[0] != several.folds[1]).mean() > .5 and len(
@@ -345,15 +346,15 @@ def test_other_costs_and_priors_need_no_other_fit():
     fits, other = cross_fit(read_samples(Y, P, COSTS), rng=0), CostMatrix.binary(fp=1, fn=40)
     for rule in RULES:
         for costs, given_ in ((other, other), (OWN, OWN), ([[0, 1], [40, 0]], other)):
-            np.testing.assert_array_equal(fits.decide("model", rule, costs=costs, priors=.1).decisions[:50]
+            np.testing.assert_array_equal(fits.at_costs(costs).decide("model", rule, priors=.1).decisions[:50]
                                           if given_ is other else 0,
                                           cross_fit(read_samples(Y, P, given_), folds=fits.folds,
                                                     rng=0).decide("model", rule, priors=.1).decisions[:50]
                                                     if given_ is other else 0)
     with pytest.raises(ValueError, match="costs: classes"):
-        fits.decide("model", costs=CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
+        fits.at_costs(CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
     with pytest.raises(ValueError, match="costs: of 2 samples"):
-        fits.decide("model", costs=ExampleCosts(fp=1, fn=[2, 3]))
+        fits.at_costs(ExampleCosts(fp=1, fn=[2, 3]))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -363,7 +364,7 @@ def test_levels_are_the_odds_at_which_a_decision_turns(rule):
     ratios = np.array([.3, 1.1, 2.3, 5.7, 19.1])
     found = fits.levels("model", rule, np.log(ratios * share[1] / share[0]))
     for k, ratio in enumerate(ratios):
-        decided = fits.decide("model", rule, costs=CostMatrix.binary(fp=1, fn=ratio)).decisions
+        decided = fits.at_costs(CostMatrix.binary(fp=1, fn=ratio)).decide("model", rule).decisions
         np.testing.assert_array_equal(decided, P > .5 if found is None else found <= k)
     assert (found is None) == (rule == "as given")
     if rule == "bayes":
@@ -552,9 +553,9 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
         queue = fits.queue(name)
         assert (np.diff(values[np.argsort(queue.place)])
                 <= 0).all() and queue.place.max() + 1 == len(np.unique(values))
-        turned = fits.queue(name, costs=CostMatrix([[5, 0], [0, 1]]))  # decision 1 is for class 0
+        turned = fits.at_costs(CostMatrix([[5, 0], [0, 1]])).queue(name)  # decision 1 is for class 0
         np.testing.assert_array_equal(turned.place, queue.place.max() - queue.place)
-    own = fits.queue("p", "bayes", costs=OWN)
+    own = fits.at_costs(OWN).queue("p", "bayes")
     saving = P * OWN.array[:, 1, 0] - (1 - P) * OWN.array[:, 0, 1]
     np.testing.assert_allclose(own.saving, saving)
     assert (np.diff(saving[np.argsort(own.place, kind="stable")]) <= 1e-12).all()
@@ -580,16 +581,10 @@ def test_capacity_as_a_share_of_the_weight():
 
 # ---- into service
 
-@pytest.mark.parametrize("queue", [[0, 0], [.5], [-1], [4], ["a"], [np.nan]])
-def test_a_queue_that_is_none_is_refused(queue):
-    from cost_eval.policies import within_capacity
-
+def test_within_capacity_is_the_head_of_the_queue():
     rows = read_samples([0, 1, 1, 0], {"m": [.2, .9, .6, .1]}, [[0, 1], [5, 0]])
-    assert within_capacity(3, rows, [2, 1]).tolist() == [2, 1] and within_capacity(.25, rows,
-            [2, 1]).tolist() == [2]
-    assert within_capacity(2, rows, []).tolist() == [] and within_capacity(1, rows, [2, 1]).tolist() == [2]
-    with pytest.raises(ValueError, match="queue"):
-        within_capacity(2, rows, queue)
+    for capacity, queue, kept in ((3, [2, 1], [2, 1]), (.25, [2, 1], [2]), (2, [], []), (1, [2, 1], [2])):
+        assert within_capacity(capacity, rows, queue).tolist() == kept
 
 
 def test_a_posterior_at_the_threshold_is_positive_by_every_door():

@@ -44,7 +44,7 @@ FN = np.arange(300) % 7 + 3.
     (C, {"scenarios": {"dear": [[0, 1], [90, 0]], "cheap": {"fp": 1, "fn": 2}}}, ["scenarios"]),
     (C, {"folds": np.arange(300) % 3}, ["folds"]),
     (ExampleCosts(fp=1, fn=FN), {"largest": 20}, []), (ExampleCosts(fp=1, fn=FN), {"priors": .2}, []),
-    (C, {"require": {(1, 0): .2, ("recall", 1): .5}}, []),
+    (C, {"require": {(1, 0): .2, "recall": .5}}, []),
 ])
 def test_a_recipe_asks_the_same_again_and_against_itself_nothing_has_changed(costs, given, again):
     named = isinstance(costs, CostMatrix) and costs.classes == ("no", "yes")
