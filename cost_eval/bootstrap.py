@@ -1949,8 +1949,8 @@ def metric_interval(
             return found
     if method == "clopper_pearson":
         raise ValueError(f"method: {label} is not a metric of two classes in METRICS; take percentile")
-    drawn = _drawn_tables(table.astype(np.int64), weight, n_resamples, rng)
-    return _percentile_interval(*drawn, f, label, confidence, metric_args)
+    drawn, here = _drawn_tables(table.astype(np.int64), weight, n_resamples, rng)
+    return _percentile_interval(drawn, here, f, label, confidence, metric_args)
 
 
 def _percentile_interval(drawn, here, f, label, confidence, metric_args):
