@@ -1959,8 +1959,8 @@ def _percentile_interval(drawn, here, f, label, confidence, metric_args):
     kept = np.sort(values[~np.isnan(values)])
     if not len(kept):
         raise ValueError(f"metric: {label} is undefined in every replicate of these counts")
-    lost = len(values) - len(kept)
-    notes = (f"{lost} of {len(values)} replicates leave {label} undefined and were left out.",) if lost else ()
+    B, lost = len(values), len(values) - len(kept)
+    notes = (f"{lost} of {B} replicates leave {label} undefined and were left out.",) if lost else ()
     notes += ("No guarantee: percentiles of resamples know only what was seen.",)
     tail = (1 - confidence) / 2
     low, high = _order_statistics(kept, tail)
