@@ -1716,11 +1716,6 @@ class MarginTest(Result):
     interval: Difference
     notes: tuple = ()
 
-
-def _two_sided(confidence) -> float:
-    "Level of the two-sided interval whose ends are one-sided bounds of the given confidence."
-    return 2 * check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95") - 1
-
 # %% ../nbs/21_comparisons.ipynb #718f0d11
 def non_inferiority_test(
     joint: JointCounts | Matrix,
@@ -1780,7 +1775,7 @@ def non_inferiority_test(
     if (cost_table(costs, labelled(joint, "joint")[1])[0] < 0).any():
         raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
     options |= {"priors": priors, "n_resamples": n_resamples, "rng": rng}
-    level = _two_sided(confidence)
+    level = 2 * check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95") - 1
     found = difference(_swapped(joint), costs, method=method, confidence=level, factor=1 + margin, **options)
     return MarginTest(bool(found.high < 0), margin, found, found.notes)
 
