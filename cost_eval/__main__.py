@@ -286,7 +286,7 @@ _GROUPS = {
         ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%, CLASS:DECISION=0"),
         ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
         ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
-        ("method", "NAME", "method of all intervals: auto, betting, bca, ... (default: auto)"),
+        ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
         ("confidence", "Q", "confidence level of the intervals (default: .95)"),
         ("seed", "N", "random seed, for folds and draws (default: 0)"),
         ("recipe", "FILE", "file of --save-recipe: its options, unless given here; compares the results"),

@@ -129,7 +129,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.comparisons import (
         best_of as best_of,
         certify as certify,
-        equivalence_test as equivalence_test,
         non_inferiority_test as non_inferiority_test,
         probability_best as probability_best,
         simultaneous_differences as simultaneous_differences,

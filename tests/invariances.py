@@ -114,8 +114,7 @@ BILL = {(2, 2): [[0, 1], [5, 0]], (3, 3): [[0, 1, 3], [10, 0, 1], [50, 10, 0]],
 CASES = {"2": Case(), "3": Case(K=3, M=3), "wait": Case(K=3, M=4)}
 TAGS = {  # what takes long is tried on two cases, or on one
     **dict.fromkeys(["evaluate", "best_of", "scale.evaluate"], ("2", "wait all")),
-    **dict.fromkeys(["difference", "independent_difference", "equivalence_test", "non_inferiority_test"],
-                    ("2", "wait")),
+    **dict.fromkeys(["difference", "independent_difference", "non_inferiority_test"], ("2", "wait")),
     **dict.fromkeys(["required_pairs", "required_sample_size", "training_variation"], ("3",)),
 }
 EVERYTHING = ("priors", "sample_weight", "clusters", "groups")

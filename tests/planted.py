@@ -47,7 +47,7 @@ def another_engine(monkeypatch):
                 def old(*losses, function=getattr(bs, name), **options):
                     options = {key: value for key, value in options.items()
                                if key not in ("method", "bounds", "heaviest")}
-                    return function(*losses, **options, method="bootstrap_t")
+                    return function(*losses, **options, method="percentile")
                 monkeypatch.setattr(module, name, old)
 
 

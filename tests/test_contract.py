@@ -97,7 +97,7 @@ CONTRACT = {
         BestOf | winner cost low high luck corrected name expected_cost alone_low alone_high to_frame plot
         certify(counts, require, *, confidence=0.95) -> Certificate
         Certificate | met certified bound p_value needed to_frame
-        equivalence_test non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
+        non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
     """,
     "planning": """
         required_sample_size paired_power

@@ -61,8 +61,6 @@ NOT = {
     **{f"{use}[{name}]": dict.fromkeys(["classes", "decisions", "stack"], DRAWS)
        for use in ("interval", "difference") for name, record in ce.METHODS.items() if record.needs_rng
        and (record.single if use == "interval" else record.paired)},
-    **dict.fromkeys(["interval[exact_bootstrap]", "difference[exact_bootstrap]"],
-                    {"ends": "a discrete law: its ends are the nearest of the values it takes"}),
 }
 
 

@@ -247,8 +247,7 @@ SAID_AS = {"joint": "counts", "decisions": "models", "posteriors": "models", "y_
            # what a message may name instead
            "curves": "curve", "rows": "samples", "columns": "csv", "index_col": "csv", "source": "x"}
 DRAWS_NOTHING = ("difference", "independent_difference", "interval", "loss_difference", "loss_interval",
-                 "metric_interval", "equivalence_test", "non_inferiority_test", "paired_power",
-                 "required_pairs",
+                 "metric_interval", "non_inferiority_test", "paired_power", "required_pairs",
                  "required_sample_size", "outperformance", "outperformance_value")
 TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or refused for another reason
     **{f"{name}.{parameter}": "read by methods that draw, below" for name in DRAWS_NOTHING
@@ -544,22 +543,16 @@ LIMITS = {
                              from_(100)),
     "interval laplace": (lambda v: bs.interval(COUNTS, BILL, method="bcost", laplace=v, rng=0),
                          ([0, 3], [-1e-6, INF, NAN])),
-    "interval prior": (lambda v: bs.interval(COUNTS, BILL, method="dirichlet", prior=v, rng=0),
-                       ([1e-3, 3], [0, INF, NAN])),
     "difference factor": (lambda v: bs.difference(JOINT, BILL, method="normal", factor=v),
                           ([1e-3, 9], [0, INF, NAN])),
     "metric_interval n_resamples": (lambda v: bs.metric_interval(COUNTS, "recall", n_resamples=v, rng=0),
                                     from_(100)),
     "loss_interval n_resamples": (lambda v: bs.loss_interval([1, 2, 3.5], clusters=[0, 1, 2],
         method="percentile", n_resamples=v, rng=0), from_(100)),
-    "equivalence_test margin": (lambda v: cp.equivalence_test(JOINT, BILL, v, method="normal"),
-                                ([1e-6, 1e6], [0, -1, INF, NAN])),
     "non_inferiority_test margin": (lambda v: cp.non_inferiority_test(JOINT, BILL, v, method="normal"),
                                     ([0, 1e6], [-1e-6, INF, NAN])),
     "non_inferiority_test confidence": (lambda v: cp.non_inferiority_test(JOINT, BILL, .1, confidence=v,
         method="normal"), ([.501, .999], [.5, 1, .4, NAN])),
-    "simultaneous_differences n_resamples": (lambda v: cp.simultaneous_differences(Y6, DECIDED, BILL,
-        method="max-t", confidence=.4, n_resamples=v, rng=0), ([2], [0, 1.5])),
     "best_of n_resamples": (lambda v: cp.best_of(Y6, DECIDED, BILL, n_resamples=v, rng=0), from_(1)),
     "probability_best n_resamples": (lambda v: cp.probability_best(Y6, DECIDED, BILL, n_resamples=v, rng=0),
                                      from_(1)),
@@ -580,7 +573,7 @@ LIMITS = {
     "paired_power n": (lambda v: pl.paired_power(JOINT / JOINT.sum(), BILL, v, method="normal", n_sets=10,
                                                  rng=0), ([2, 40], [1, 1.9, INF, NAN])),
     "paired_power n_sets": (lambda v: pl.paired_power(JOINT / JOINT.sum(), BILL, 30,
-                                                      method="likelihood_ratio", n_sets=v, rng=0), from_(10)),
+                                                      method="auto", n_sets=v, rng=0), from_(10)),
     "cost_score_from_rates cost_ratio": (lambda v: cs.cost_score_from_rates(.5, .2, .3, v),
                                          ([1e-6, 1e6], [0, -1, INF, NAN])),
     "isocost_precision cost_score": (lambda v: cs.isocost_precision(.5, v, 2), ([0, .7], [-1e-6, INF, NAN])),
