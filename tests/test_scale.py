@@ -771,7 +771,7 @@ def test_reproductions_run_on_dask_unchanged(client):
     want = reproduce.run(items, jobs=1)
     with joblib.parallel_config("dask"):
         found = reproduce.run(items, jobs=2)
-    assert [(r.name, r.verdict) for r in found] == [(r.name, r.verdict) for r in want]
+    assert [(r.name, r.words) for r in found] == [(r.name, r.words) for r in want]
     for one, other in zip(found, want):
         pd.testing.assert_frame_equal(one.table, other.table, check_exact=True)
 
