@@ -104,7 +104,8 @@ def _reproduce(arguments):
         print("\n\n".join(reproduce.listing(result) for result in results), end="\n\n")
     print(reproduce.scoreboard(results, "text"))
     files = ", ".join(f"{result.name}.*" for result in results[:3]) + " ..." * (len(results) > 3)
-    print(f"written to {Path(arguments.out).resolve()}: all rows as CSV; of each item CSV, PNG and SVG: {files}")
+    print(f"written to {Path(arguments.out).resolve()}: all rows as CSV;")
+    print("of each item CSV, PNG and SVG:", files)
     return int(any(r.fails for r in results))
 
 # %% ../nbs/95_command_line.ipynb #a1fe6c46

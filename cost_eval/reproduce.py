@@ -1090,6 +1090,11 @@ def board(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame:
     -------
     DataFrame
         a row an item that has rows, a column an outcome
+
+    Examples
+    --------
+    >>> int(board().loc["expected_cost/figure2", "contradicted"])
+    1
     """
     table = _as_rows(results)
     of_map = table["kind"] == "heat map"
@@ -1319,11 +1324,6 @@ def scoreboard(
     ------
     ValueError
         For an unknown form.
-
-    Examples
-    --------
-    >>> scoreboard().loc["expected_cost/figure2", "rows"]
-    '7 agrees, 1 contradicted'
     """
     check_choice(form, ("table", "markdown", "text"), "form")
     if form == "markdown":
