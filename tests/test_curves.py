@@ -102,7 +102,7 @@ def test_sampler_is_reproducible_and_uniform_at_the_root():
 
 
 def test_cached_draw_has_the_exact_moments():
-    areas = cv._area("roc", *cv._tree_draw(cv._CURVES_DRAWN, cv._DEPTH), 0.5)
+    areas = cv._area("roc", *cv._tree_draw(cv._CURVES_DRAWN), 0.5)
     assert areas.mean() == pytest.approx(0.5, abs=1e-3)
     assert areas.var() == pytest.approx(3 / 56, abs=3e-4)
 
