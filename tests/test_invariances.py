@@ -89,7 +89,8 @@ def test_no_reason_for_what_is_not_there():
 @pytest.mark.parametrize("name", NO_ARGUMENTS)
 def test_what_has_no_arguments_to_change_cannot_be_made_one(name):
     assert not iv.parameters(iv.subjects()[name]) or iv.missing(name) or name in ("available", "describe",
-            "App", "run", "scoreboard", "load", "scale.cluster", "scale.sketch_error"), f"{name} can be tried now"
+            "App", "run", "scoreboard", "load", "scale.cluster",
+            "scale.sketch_error"), f"{name} can be tried now"
 
 
 @contextlib.contextmanager
