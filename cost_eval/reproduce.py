@@ -71,6 +71,13 @@ MARKS = dict(zip(_LEGEND, "=~^o?%#!."))
 BUDGETS = ("quick", "full")
 
 # %% ../nbs/91_reproduce.ipynb #1777cf72
+_TITLES = {
+    "expected_cost": "Ferrer (2025), the expected cost",
+    "bootstrap": "Margineantu & Dietterich (2000), bootstrap methods",
+    "cost_score": "Marwah et al. (2024), the cost score",
+    "weighted_accuracy": "Lombardo et al. (2025), weighted accuracy",
+    "outperformance": "Zhao et al. (2025), the outperformance score",
+}
 _ROWS = "scoreboard_rows.csv"  # the committed board, beside the published numbers
 _PLACES = "papers.csv"  # what each paper prints, place by place
 _EXPECTED = "expected.csv"  # what ours must be where it cannot be the printed number
@@ -727,6 +734,11 @@ class ItemResult:
         return _compared(self.table)
 
 
+def _words(counts: Mapping[str, int]) -> str:
+    "Outcomes in words."
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
+
+
 def _compared(table) -> str:
     "A comparison to be read: what is true or false in words, digits as far as they count, no empty column."
     defined = table["kind"] == "definition"
@@ -752,6 +764,11 @@ def _rounded(value, tolerance) -> str:
     if not tolerance > 0 or np.isnan(value) or value % 1 == 0:
         return _number(value)
     return f"{value:,.{max(0, 1 - int(np.floor(np.log10(2 * tolerance) + 1e-9)))}f}"
+
+
+def _number(value) -> str:
+    "Six significant digits; nothing for NaN."
+    return "" if np.isnan(value) else f"{value:,.6g}"
 
 
 def _named(figure) -> dict:
@@ -1243,11 +1260,6 @@ def _error(row, half_unit) -> np.ndarray:
     return np.clip(tolerance - half_unit, 0, None) / np.where(n > 0, spread, 3)
 
 # %% ../nbs/91_reproduce.ipynb #6973ea74
-def _words(counts: Mapping[str, int]) -> str:
-    "Outcomes in words."
-    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
-
-
 def _summary(table) -> str:
     "One line on a whole board."
     counted, maps = board(table[table["kind"] != "heat map"]).sum().to_dict(), _heat_maps(table)
@@ -1286,20 +1298,6 @@ def _markdown(table) -> str:
         for paper, row in papers.iterrows()
     ]
     return "\n".join([*head, *body, "", _summary(table) + ".", ""])
-
-# %% ../nbs/91_reproduce.ipynb #88e082b0
-_TITLES = {
-    "expected_cost": "Ferrer (2025), the expected cost",
-    "bootstrap": "Margineantu & Dietterich (2000), bootstrap methods",
-    "cost_score": "Marwah et al. (2024), the cost score",
-    "weighted_accuracy": "Lombardo et al. (2025), weighted accuracy",
-    "outperformance": "Zhao et al. (2025), the outperformance score",
-}
-
-
-def _number(value) -> str:
-    "Six significant digits; nothing for NaN."
-    return "" if np.isnan(value) else f"{value:,.6g}"
 
 # %% ../nbs/91_reproduce.ipynb #53be4623
 def scoreboard(
