@@ -563,11 +563,6 @@ class Item:
         "The first line of the function's docstring."
         return (inspect.getdoc(self.function) or self.name).splitlines()[0]
 
-    @property
-    def link(self) -> str:
-        "The place on the site where it is computed."
-        return f"{self.function.__module__.rpartition('.')[2]}_reproduced.html#{self.function.__name__}"
-
 
 ITEMS: dict[str, Item] = {}
 _WAYS = ("data", "simulation", "arithmetic", "description")
@@ -690,10 +685,6 @@ class ItemResult:
         quick or full
     heat_map : bool
         are its rows counted apart?
-    needs : tuple of str
-        data sets
-    link : str
-        the place on the site where it is computed
     """
 
     name: str
@@ -705,8 +696,6 @@ class ItemResult:
     seconds: float = 0.0
     budget: Literal["quick", "full"] = "quick"
     heat_map: bool = False
-    needs: tuple[str, ...] = ()
-    link: str = ""
 
     @property
     def counts(self) -> dict:
@@ -808,8 +797,7 @@ def run_item(
     ItemResult
         with the comparison, or why there is none
     """
-    kept: dict = {"heat_map": item.heat_map, "needs": item.needs, "link": item.link}
-    result = ItemResult(item.name, item.title, "not run", budget=budget, **kept)
+    result = ItemResult(item.name, item.title, "not run", budget=budget, heat_map=item.heat_map)
     if BUDGETS.index(item.budget) > BUDGETS.index(budget):
         return replace(result, note="cost-eval reproduce --budget full")
     missing = [name for name in item.needs if not datasets.available(name, data_dir=data_dir)]
@@ -1062,13 +1050,10 @@ def rows(results: Sequence[ItemResult]) -> DataFrame:
         the number of cells that had it, and published that of the cells compared
     """
     pd = pandas()
-    parts = [(_map_rows(r.counts) if r.heat_map else r.table).assign(item=r.name) for r in _ran(results)]
+    ran = [r for r in results if r.table is not None]
+    parts = [(_map_rows(r.counts) if r.heat_map else r.table).assign(item=r.name) for r in ran]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COLUMNS, "item"])
     return table[["item", *COLUMNS]]
-
-
-def _ran(results) -> list:
-    return [r for r in results if r.table is not None]
 
 
 def _map_rows(counts) -> DataFrame:
