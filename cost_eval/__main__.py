@@ -96,13 +96,13 @@ def _reproduce(arguments):
     options = {"budget": arguments.budget, "data_dir": arguments.data, "jobs": arguments.jobs}
     results = reproduce.run(arguments.items, out=arguments.out, progress=True, **options)
     for result in results:
-        if result.verdict == "failed":
+        if result.state == "failed":
             print(f"{result.name} failed\n{result.note}", file=sys.stderr)
     if 0 < len(arguments.items) and len(results) <= 3:
         print("\n\n".join(reproduce.listing(result) for result in results), end="\n\n")
     print(reproduce.scoreboard(results, "text"))
     files = ", ".join(f"{result.name}.*" for result in results[:3]) + " ..." * (len(results) > 3)
-    print(f"written to {Path(arguments.out).resolve()}: the scoreboard as HTML, Markdown and CSV;")
+    print(f"written to {Path(arguments.out).resolve()}: all rows as CSV;")
     print("of each item CSV, PNG and SVG:", files)
     return int(any(r.fails for r in results))
 
