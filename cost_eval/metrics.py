@@ -1411,23 +1411,15 @@ def _weight_nodes(a, b):
     return s, density / density.sum()
 
 # %% ../nbs/03_metrics.ipynb #9240bfb9
-@lru_cache(maxsize=32)
-def _share_spline(a, b):
-    "Piecewise polynomial of degree 7 through the shares at log odds -40, -39.9, ..., 40."
-    from scipy.interpolate import PPoly, make_interp_spline
-
-    log_odds = np.linspace(-40, 40, 801)
-    return PPoly.from_spline(make_interp_spline(log_odds, _one_share(log_odds, a, b), k=7))
-
-
 def _one_share(log_odds, a, b):
     "`_positive_share` for one a and one b."
     distinct, place = np.unique(log_odds, return_inverse=True)  # tables of one test set have one prevalence
-    if distinct.size > 1000:
-        share = _share_spline(a, b)(np.clip(distinct, -40, 40))
-        return np.where(np.isinf(distinct), distinct > 0, share)[place]
     s, mass = _weight_nodes(a, b)
-    return (special.expit(np.add.outer(distinct, s)) @ mass)[place]
+    share, rows = np.empty(distinct.shape), max(1, (1 << 21) // len(s))
+    for start in range(0, len(distinct), rows):
+        block = distinct[start : start + rows]
+        share[start : start + rows] = special.expit(np.add.outer(block, s)) @ mass
+    return share[place]
 
 
 def _positive_share(log_odds, a, b):
