@@ -1415,10 +1415,12 @@ def _one_share(log_odds, a, b):
     "`_positive_share` for one a and one b."
     distinct, place = np.unique(log_odds, return_inverse=True)  # tables of one test set have one prevalence
     s, mass = _weight_nodes(a, b)
-    share, rows = np.empty(distinct.shape), max(1, (1 << 21) // len(s))
-    for start in range(0, len(distinct), rows):
-        block = distinct[start : start + rows]
-        share[start : start + rows] = special.expit(np.add.outer(block, s)) @ mass
+    share, rows = np.empty(distinct.shape), max(1, (1 << 17) // len(s))
+    with np.errstate(over="ignore"):  # infinite odds against: a share of 0
+        others, against = np.exp(-distinct), np.exp(-np.clip(s, -700, 700))
+        for start in range(0, len(distinct), rows):
+            block = np.multiply.outer(others[start : start + rows], against)
+            share[start : start + rows] = (1 / (1 + block)) @ mass
     return share[place]
 
 

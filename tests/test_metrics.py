@@ -321,13 +321,13 @@ def test_expected_weighted_accuracy_is_a_hypergeometric_function(a, b):
 
 @pytest.mark.parametrize("prevalences, size", [(1, 961), (1, 10_000), (40, 1000)])
 def test_expected_weighted_accuracy_integrates_once_a_prevalence(monkeypatch, prevalences, size):
-    "However many tables have it; the integrals are sums of expit over nodes."
-    rows, expit = [], special.expit
-    monkeypatch.setattr(special, "expit", lambda x: rows.append(len(x)) or expit(x))
+    "However many tables have it; the exponentials are of the distinct log odds, and of the nodes."
+    nodes, rows, exp = len(module._weight_nodes(2.0, 2.0)[0]), [], np.exp
+    monkeypatch.setattr(np, "exp", lambda x: rows.append(len(x)) or exp(x))
     tp, p = np.arange(size) % 60, 60 + np.arange(size) % prevalences
     found = METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp, fp=0 * tp + 7, fn=p - tp,
             tn=0 * tp + 30))
-    assert rows == [prevalences]
+    assert rows == [prevalences, nodes]
     k = np.array([0, 5, size - 1])
     each = [METRICS["expected_weighted_accuracy"](BinaryCounts(tp=tp[i], fp=7, fn=p[i] - tp[i], tn=30))
             for i in k]
