@@ -101,7 +101,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         decide as decide,
         fit_rule as fit_rule,
     )
-    from cost_eval.expected_cost import plot_decisions as plot_decisions
     from cost_eval.rivals import (
         f_beta_threshold as f_beta_threshold,
         implicit_cost_ratio as implicit_cost_ratio,

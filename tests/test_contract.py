@@ -125,7 +125,6 @@ CONTRACT = {
         expected_cost(counts, costs, *, priors=None)
         normalized_expected_cost(counts, costs, *, priors=None)
         naive_cost(costs, priors)
-        plot_decisions
     """,
     "rivals": """
         implicit_cost_ratio f_beta_threshold plot_expected_cost

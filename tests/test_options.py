@@ -353,7 +353,6 @@ CASES = {
     "expected_cost": {
         "loan_costs": Case(standard=.2, high=.3, acceptance=.6, recovered=.5),
         "plot_cost_lines": Case(COSTS, systems={"a": COUNTS}, up_to=.5),
-        "plot_decisions": Case(COSTS3[:2], utility=True),
         "plot_simplex_decisions": Case(COSTS3),
         "plot_loan": Case(acceptance=.6, recovered=.5, defaulters=.3),
     },
