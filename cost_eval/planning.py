@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp, softmax, xlogy
+from scipy.special import logsumexp, softmax
 from scipy.stats import binom, chi2_contingency, chisquare, hypergeom, norm
 
 from cost_eval.bootstrap import (
@@ -67,7 +67,7 @@ from cost_eval.core import (
     seen_labels,
     short,
 )
-from .mean_law import LOG_SHARES, STAKES, AllLooks, share_above
+from .mean_law import LOG_SHARES, STAKES, AllLooks
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .decisions import read_requirements
 from .policies import DecisionRule
@@ -403,7 +403,9 @@ def _with_saving(p, c, saving) -> np.ndarray:
     d = c[:, :, None] - c[:, None, :]
     low, high = d[p > 0].min(), d[p > 0].max()
     if saving == 0:
-        raise ValueError("saving: 0 cannot be shown; `equivalence_test` shows that a difference is small")
+        raise ValueError(
+            "saving: 0 cannot be shown; that a difference is small is shown by an interval within a margin"
+        )
     if not low < saving < high:
         raise ValueError(
             f"saving: {saving:g}, but the differences of the cells that occur lie between {low:g} and "
@@ -432,6 +434,7 @@ def _trade(costly, ratio, saved, added):
 
 # %% ../nbs/22_how_many.ipynb #83259c54
 _SIZES = np.array([100, 200, 400, 1000, 2000, 4000, 10_000])
+_SETS = 500  # simulated for each point
 
 
 def _draw_power(axes):
@@ -451,21 +454,21 @@ def _draw_power(axes):
 def _power_by_ratio(costly, saved, added):
     "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
     ratios = np.logspace(0, 2.6, 14)
-    return ratios, [paired_power(*_trade(costly, r, saved, added), 1000) for r in ratios]
+    return ratios, [paired_power(*_trade(costly, r, saved, added), 1000, n_sets=_SETS) for r in ratios]
 
 
 def _move_power(axes, lines, costly, ratio, saved, added):
     "Draw the power for these values."
     costly, added = costly / 1000, added / 1000
     trade = _trade(costly, ratio, saved, added)
-    power = paired_power(*trade, _SIZES)
+    power = paired_power(*trade, _SIZES, n_sets=_SETS)
     here = power[_SIZES.tolist().index(1000)]
     lines[0].set_data(_SIZES, power)
     lines[1].set_data(*_power_by_ratio(costly, saved, added))
     lines[2].set_data([ratio], [here])
     lines[3].set_data([1000], [here])
-    lines[4].set_data(_SIZES, paired_power(*trade, _SIZES, method="normal"))
-    axes[1].set_title(f"power {here:.3f} at 1,000 samples")
+    lines[4].set_data(_SIZES, paired_power(*trade, _SIZES, method="normal", n_sets=_SETS))
+    axes[1].set_title(f"power {here:.2f} at 1,000 samples")
 
 # %% ../nbs/22_how_many.ipynb #1c7e4f93
 def explore_power() -> VBox:
