@@ -106,12 +106,12 @@ def test_power_knows_labels_pilots_shapes_and_levels():
 # the test that will judge
 
 def test_a_power_is_as_sure_as_it_says_and_its_sizes_have_the_same_draws():
-    """Where the models differ one way, the z test rejects from four disagreements on: a binomial chance, found
-    to .5 / sqrt(n_sets); no disagreement possible, no power; more samples, or a larger saving, more power."""
+    """Where the models differ one way, the z test rejects from four disagreements on: a binomial chance,
+    found to .5 / sqrt(n_sets); no disagreement possible, no power; more samples, or a larger saving, more."""
     joint = np.array([[[.98, 0], [0, 0]], [[0, .02], [0, 0]]])
     for confidence, least in ((.95, 4), (.99, 7)):
-        found = [pl.paired_power(joint, [[0, 1], [9, 0]], 300, confidence=confidence, method="normal", rng=seed)
-                 for seed in range(20)]
+        found = [pl.paired_power(joint, [[0, 1], [9, 0]], 300, confidence=confidence, method="normal",
+                                 rng=seed) for seed in range(20)]
         assert np.sqrt(np.mean((found - binom.sf(least - 1, 300, .02))**2)) < .5 / np.sqrt(2000)
     alike = np.array([[[.5, 0], [0, .1]], [[0, 0], [0, .4]]])
     assert pl.paired_power(alike, [[0, 1], [5, 0]], 500) == 0
@@ -159,7 +159,8 @@ def test_power_of_the_default_by_listing_every_test_set(n):
                 tables.append(table)
                 chance.append(multinomial.pmf([a, b, n - a - b], n, [.3, .25, .45]))
         total = np.array(chance) @ (difference(np.stack(tables), costs).p_value < .05)
-        assert pl.paired_power(p, costs, n, n_sets=20_000) == pytest.approx(total, abs=4 * .5 / np.sqrt(20_000))
+        sure = 4 * .5 / np.sqrt(20_000)
+        assert pl.paired_power(p, costs, n, n_sets=20_000) == pytest.approx(total, abs=sure)
 
 
 def test_the_z_test_promises_what_the_default_does_not_keep():
