@@ -309,9 +309,7 @@ def _paired_test(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> _Pai
     order = np.argsort(shares)
     drawn = rng.random((2, check_integer(n_sets, "n_sets", 10), len(cell) - 1))
     uniform = (drawn[0].argsort(0) + drawn[1]) / len(drawn[1])  # each column is spread evenly
-    return _PairedTest(
-        priced, cell[order], shares[order], uniform, options | {"method": name}, by_value
-    )
+    return _PairedTest(priced, cell[order], shares[order], uniform, options | {"method": name}, by_value)
 
 # %% ../nbs/22_how_many.ipynb #ac3e4043
 def required_pairs(

@@ -356,7 +356,7 @@ def training_variation(
     seed, rows = int(generator(rng).integers(2**62)), np.arange(len(case.samples))
     folds = np.stack([_folds(case.samples, case.cv, [seed, 0, r]) for r in range(repeats)])
     decided = [
-        _predicted(_procedure(case, name, [seed, 1, r]), rows, None, fold, "predict", n_jobs)
+        _predicted(_procedure(case, fold, name, [seed, 1, r]), rows, None, fold, "predict", n_jobs)
         for name in case.estimators
         for r, fold in enumerate(folds)
     ]
@@ -462,23 +462,25 @@ class _Procedure:
     "An estimator and its rule, for scikit-learn: fitted on rows of a case, it decides about other rows."
 
     case: _Case
+    fold: np.ndarray
 
     def __init__(self, name: str, seed: list) -> None:
         self.name, self.seed = name, seed
 
     def fit(self, rows: np.ndarray, y: Any = None) -> _Procedure:
         "On these rows only."
-        case, name, seed = self.case, self.name, [*self.seed, int(rows.sum())]
+        case, name, left_out = self.case, self.name, np.setdiff1d(self.fold, self.fold[rows])
+        seed = [*self.seed, *left_out.tolist()]
         X, y, method = _rows(case.X, rows), case.labels[rows], case.methods[name]
         if len(np.unique(y)) < len(case.place):
             raise ValueError("groups: those of a class are in one fold only, where nothing is trained on it")
-        self.model = _seeded(case.estimators[name], seed).fit(X, y)
+        self.model = _seeded(case.estimators[name], [*seed, 0]).fit(X, y)
         if method == "predict":
             return self
         samples = case.samples.take(rows)
         if case.rules[name] in FITTED:
-            inner = _folds(samples, case.cv, seed, at_most=True)
-            said = _predicted(_seeded(case.estimators[name], [*seed, 1]), X, y, inner, method)
+            inner = _folds(samples, case.cv, [*seed, 1], at_most=True)
+            said = _predicted(_seeded(case.estimators[name], [*seed, 2]), X, y, inner, method)
             samples = replace(samples, models={"": self._read(said)})
         self.rule = fit_rule(samples, "", case.rules[name], priors=case.priors)
         return self
@@ -501,10 +503,10 @@ class _Procedure:
         return Posteriors(values)
 
 
-def _procedure(case: _Case, name: str, seed: list) -> Any:
-    "One that scikit-learn can clone, over the rows of this case."
+def _procedure(case: _Case, fold: np.ndarray, name: str, seed: list) -> Any:
+    "One that scikit-learn can clone, over the rows of this case and their folds."
     base = optional_import("sklearn.base", extra="book").BaseEstimator
-    return type("Procedure", (_Procedure, base), {"case": case})(name, seed)
+    return type("Procedure", (_Procedure, base), {"case": case, "fold": fold})(name, seed)
 
 
 def _seeded(estimator: Any, seed: list) -> Any:
