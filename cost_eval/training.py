@@ -352,6 +352,7 @@ def training_variation(
     """
     confidence = check_confidence(confidence)
     repeats = check_integer(repeats, "repeats", 1, hint="how often all is done anew")
+    n_jobs = 1 if n_jobs is None else check_integer(n_jobs, "n_jobs", -(2**15), 2**15)
     case = _read_case(estimators, X, y, costs, rule, priors, positive, groups, cv)
     seed, rows = int(generator(rng).integers(2**62)), np.arange(len(case.samples))
     folds = np.stack([_folds(case.samples, case.cv, [seed, 0, r]) for r in range(repeats)])
@@ -383,7 +384,8 @@ def _read_case(estimators, X, y, costs, rule, priors, positive, groups, cv) -> _
     "All that is checked before anything is trained."
     same_rows(X=X, y=y)
     samples, labels = _read_labels(y, costs, positive, groups), label_array(y, "y")
-    optional_import("sklearn.utils", extra="book").check_consistent_length(X, labels)
+    if len(samples) != _length(X):
+        raise ValueError(f"X: {_length(X)} rows, but y has {len(samples)} labels; each sample needs both")
     samples.target_priors(priors)
     named = estimators if isinstance(estimators, Mapping) else {type(estimators).__name__: estimators}
     named = {str(name): model for name, model in named.items()}
@@ -422,6 +424,13 @@ def _method(name: str, model: Any, rule: str, K: int) -> str:
         f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, which rule={rule!r} needs; "
         f"wrap it in CalibratedClassifierCV, or say rule={{..., {name!r}: 'as given'}}"
     )
+
+
+def _length(X) -> int:
+    "Rows."
+    if not hasattr(X, "__len__") and not hasattr(X, "shape") or isinstance(X, str):
+        raise ValueError(f"X: rows of features are needed, a table or a list, got {X!r:.60}")
+    return X.shape[0] if getattr(X, "shape", ()) else len(X)
 
 
 def _rows(X, rows):

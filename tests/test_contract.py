@@ -115,7 +115,7 @@ CONTRACT = {
     """,
     "training": """
         training_variation(estimators, X, y, costs, *, cv=5, repeats=10, rule='calibrated', priors=None, groups=None, rng=None, n_jobs=1) -> TrainingVariation
-        TrainingVariation | table differences runs plot to_frame
+        TrainingVariation | table differences plot to_frame
         corrected_interval(scores, test_share, *, confidence=0.95) -> Resampled
         resampled_coverage(n_scores, test_share, correlation, *, confidence=0.95)
     """,

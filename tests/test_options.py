@@ -494,7 +494,7 @@ CASES = {
                                     cv=given(3, **ONCE),
                                    repeats=given(2, **ONCE), rule=given("tuned", **ONCE),
                                    priors=given(PRIORS, **ONCE), positive=refused(2, **ONCE),
-                                   groups=given(GROUPS, **ONCE), sample_weight=given(WEIGHT, **ONCE),
+                                   groups=given(GROUPS, **ONCE),
                                    confidence=given(.8, **ONCE), rng=given(1, first=0, repeats=1),
                                    n_jobs=unchanged(2, **ONCE)),
     },

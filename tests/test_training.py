@@ -314,7 +314,7 @@ class Silent(ClassifierMixin, BaseEstimator):
     ({"rule": {"bayes": "tuned"}}, "rule"), ({"estimators": {}}, "estimators"),
     ({"costs": np.eye(3)}, "no sample"),
     ({"X": pd.DataFrame(X), "y": pd.Series(Y, index=np.arange(120)[::-1])}, "in another order"),
-    ({"X": X[:100]}, "inconsistent numbers"),
+    ({"X": X[:100]}, "X: 100 rows, but y has 120 labels"),
 ])
 def test_what_cannot_be_is_refused(change, said):
     given = {"estimators": TWO, "X": X, "y": Y, "costs": COSTS, "repeats": 1, "rng": 0} | change
