@@ -8,36 +8,28 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .confusion import BinaryCounts, ConfusionCounts, JointCounts
+from .confusion import ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs, attainable
+from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
-           'difference_sequence', 'CostChange', 'cost_change', 'CostAlarm', 'cost_alarm', 'RuleCounts', 'count_rule',
-           'RuleCheck', 'check_rule', 'explore_stopping']
+           'difference_sequence', 'CostAlarm', 'cost_alarm', 'RuleCounts', 'count_rule', 'RuleCheck', 'check_rule',
+           'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
-from scipy.stats import binom, chi2_contingency, chisquare, hypergeom, norm
+from scipy.stats import binom, chi2_contingency, chisquare, norm
 
-from cost_eval.bootstrap import (
-    METHODS,
-    Difference,
-    difference,
-    independent_difference,
-    interval,
-    loss_interval,
-    metric_interval,
-)
+from .bootstrap import METHODS, difference, interval, loss_interval, metric_interval
 from cost_eval.core import (
     LabelledTable,
     Result,
@@ -246,8 +238,8 @@ def paired_power(
     Examples
     --------
     >>> p = [[[.45, .02], [0, .03]], [[.01, .01], [0, .48]]]
-    >>> paired_power(p, [[0, 1], [20, 0]], [100, 1000], method="normal").round(3).tolist()
-    [0.067, 0.922]
+    >>> paired_power(p, [[0, 1], [20, 0]], [100, 1000], method="normal").round(2).tolist()
+    [0.07, 0.92]
     """
     p, priced = _cell_probabilities(probabilities, costs, joint=True)
     if saving is not None:
@@ -370,8 +362,8 @@ def required_pairs(
     Examples
     --------
     >>> p = [[[.45, .02], [0, .03]], [[.01, .01], [0, .48]]]
-    >>> required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal")
-    768
+    >>> round(required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal"), -2)
+    800
     """
     p, priced = _cell_probabilities(joint, costs, joint=True, name="joint")
     c = priced.array
@@ -748,202 +740,6 @@ def _sequence(x, bounds, clusters, largest, confidence, quantity) -> ConfidenceS
     notes = (f"No value lies outside {short(bounds[0])} to {short(bounds[1])}; the mean does not drift.",)
     notes += (f"No cluster has more than {largest} rows.",) * (clusters is not None)
     return ConfidenceSequence(*ends, mean, confidence, quantity, notes)
-
-# %% ../nbs/22_how_many.ipynb #a21ac9a0
-#| code-fold: true
-#| code-summary: "The result: CostChange"
-@result
-class CostChange(Result):
-    """How the cost per example changed, and what of it prevalence, rates and amounts have made.
-
-    Attributes
-    ----------
-    total : float or ndarray
-        (...) cost now minus cost in the reference period: the sum of the next three
-    prevalence, rates, amounts : float or ndarray
-        (...) parts due to the mix of classes, to the decisions within each class, to what a cell costs
-    reference, now : float or ndarray
-        (...) cost per example in either period
-    cells : ndarray
-        (..., K, M, 3) the parts of each cell (class, decision): prevalence, rates, amounts
-    rising : ndarray
-        (..., K) one-sided p-values (Fisher's exact test) that errors in a class are no more frequent than
-        they were, for all classes together: the costliest has the largest share of the level. The alarm of
-        a single look rings where one is at most .05
-    """
-
-    total: float
-    prevalence: float
-    rates: float
-    amounts: float
-    reference: float
-    now: float
-    cells: np.ndarray
-    rising: np.ndarray
-    _periods: tuple = field(repr=False, compare=False, default=())
-
-    def interval(
-        self, part: Literal["total", "prevalence", "rates"] = "total", *, confidence: float = 0.95
-    ) -> Difference:
-        """Interval and test of the change or of a part of it, the periods taken as two independent samples.
-
-        Parameters
-        ----------
-        part : str, default "total"
-            "prevalence" at what a class costs on the average of both periods; "rates" at the average of both
-            mixes of classes, where every class occurs in both periods or in none; amounts are known
-        confidence : float, default 0.95
-            of the interval
-
-        Returns
-        -------
-        Difference
-            as from `cost_eval.bootstrap.independent_difference`
-
-        Raises
-        ------
-        ValueError
-            for another part, for counts that are not whole (weights), for rates of a class that is missing
-        """
-        check_choice(part, ("total", "prevalence", "rates"), "part")
-        return independent_difference(**_sides(part, *self._periods), confidence=confidence)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        "Bars of the three parts for each period, and the total; returns the Axes."
-        ax = ensure_axes(ax, figsize=(4.9, 3.2))
-        at = np.arange(np.size(self.total))
-        up, down = np.zeros(len(at)), np.zeros(len(at))
-        looks = {"prevalence": ("0.75", ""), "rates": (COLORS[0], "//"), "amounts": (COLORS[1], "..")}
-        for name, (color, hatch) in looks.items():
-            part = np.ravel(getattr(self, name))
-            base = np.where(part >= 0, up, down)
-            ax.bar(at, part, bottom=base, color=color, hatch=hatch, edgecolor="white")
-            up, down = up + np.maximum(part, 0), down + np.minimum(part, 0)
-        ax.plot(at, np.ravel(self.total), "D", color="black", ms=4)
-        ax.axhline(0, color="0.4", lw=1)
-        ax.use_sticky_edges = False
-        ax.margins(y=0.08)
-        ax.set(xticks=at, xticklabels=at + 1, ylabel="change of cost per example")
-        marks = {f"■ {name}": color for name, (color, _) in looks.items()}
-        return name_colors(ax, {**marks, "◆ total": "black"})
-
-# %% ../nbs/22_how_many.ipynb #9f401272
-def cost_change(
-    reference: ConfusionCounts | BinaryCounts | Matrix,
-    now: ConfusionCounts | BinaryCounts | Matrix,
-    costs: Costs,
-    *,
-    now_costs: Costs | None = None,
-) -> CostChange:
-    """Cost per example against a reference period, split into prevalence, rates and amounts.
-
-    The cost is a sum over cells of prevalence times rate times amount. Each factor's part is what changing it
-    adds, averaged over the six orders in which the three can be changed (Shapley 1953), cell by cell: the
-    parts add up to the change exactly.
-
-    Parameters
-    ----------
-    reference, now : ConfusionCounts or array_like
-        (..., K, M) counts of the two periods; stacks of months are compared one by one
-    costs : CostMatrix or array_like
-        (..., K, M) cost of each cell in the reference period, or the mean amount of its examples
-    now_costs : CostMatrix or array_like, optional
-        (..., K, M) the same of the second period; by default as in the reference period
-
-    Returns
-    -------
-    CostChange
-        parts of the change, in cost per example; its `interval` says how sure they are
-
-    Raises
-    ------
-    ValueError
-        for a period without examples, shapes or labels that do not fit
-
-    Notes
-    -----
-    The rates of a class that does not occur in one period are taken to be those of the other.
-
-    Examples
-    --------
-    >>> found = cost_change([[90, 10], [5, 5]], [[80, 0], [10, 10]], [[0, 1], [20, 0]])
-    >>> found.total, round(found.prevalence, 3), round(found.rates, 3), found.amounts
-    (1.0, 1.085, -0.085, 0.0)
-    >>> found.interval("rates")
-    Difference(-1.29 to 1.123, mean -0.08545, clopper_pearson, 95%)
-    """
-    first, c = aligned(reference, costs, name="reference")
-    second, now_c = aligned(now, costs if now_costs is None else now_costs, name="now")
-    if first.shape[-2:] != second.shape[-2:]:
-        raise ValueError(
-            f"now: {second.shape[-2:]}, but reference has {first.shape[-2:]} classes x decisions"
-        )
-    p, r = _factors(first, "reference")
-    q, s = _factors(second, "now")
-    absent = [np.isnan(rates).any(-1, keepdims=True) for rates in (r, s)]
-    r, s = np.where(absent[0], s, r), np.where(absent[1], r, s)
-    r, s = np.nan_to_num(r), np.nan_to_num(s)  # of a class that occurs in neither: its prevalence is 0
-    p, q, r, s, c, now_c = np.broadcast_arrays(p, q, r, s, c, now_c)
-    cells = np.stack(
-        [_part(p, q, r, s, c, now_c), _part(r, s, p, q, c, now_c), _part(c, now_c, p, q, r, s)], -1
-    )
-    before, after = (p * r * c).sum((-2, -1)), (q * s * now_c).sum((-2, -1))
-    priors, rates, amounts = (plain(part) for part in np.moveaxis(cells.sum((-3, -2)), -1, 0))
-    change = plain(after - before), priors, rates, amounts, plain(before), plain(after), cells
-    first, second, _ = np.broadcast_arrays(first, second, p * c)
-    periods = first, second, p, q, r, s, c, now_c
-    return CostChange(*change, _rising(first, second, c), periods)
-
-
-def _sides(part, first, second, p, q, r, s, c, d) -> dict:
-    "The two samples, and the costs, whose difference is the change or a part of it."
-    if part == "total":
-        if (c == d).all():
-            return {"counts_a": second, "counts_b": first, "costs": c}
-        blank = np.zeros_like(first)  # the rows of each period have its own costs
-        pairs = {"counts_a": (second, blank), "counts_b": (blank, first), "costs": (d, c)}
-        return {name: np.concatenate(pair, -2) for name, pair in pairs.items()}
-    if part == "prevalence":
-        paid = (2 * r * c + s * c + r * d + 2 * s * d) / 6
-        named = zip(("counts_a", "counts_b", "costs"), (second, first, paid))
-        return {name: table.sum(-1)[..., None, :] for name, table in named}
-    if ((p > 0) != (q > 0)).any():
-        raise ValueError(
-            "part: 'rates', but a class is missing in one period, and its rates there are not known"
-        )
-    weight = (p + q) / 2
-    paid = (2 * p * c + q * c + p * d + 2 * q * d) / 6 / np.where(weight > 0, weight, 1)
-    return {"counts_a": second, "counts_b": first, "costs": paid, "priors": weight[..., 0]}
-
-
-def _rising(first, second, c) -> np.ndarray:
-    """(..., K) one-sided p-values (Fisher) that errors in a class are as frequent as they were, for all
-    classes together: of the level, each class has half of what the next costlier one has.
-    """
-    if (first % 1).any() or (second % 1).any():
-        return np.full(first.shape[:-1], np.nan)
-    wrong = c > c.min(-1, keepdims=True)
-    place = np.ptp(c, axis=-1).argsort(-1)[..., ::-1].argsort(-1)
-    share = np.where(wrong.any(-1), 0.5**place, 0.0)
-    (x, y), (m, n) = (((first * of).sum(-1), (second * of).sum(-1)) for of in (wrong, 1))
-    share = np.where((m > 0) & (n > 0), share, 0) / np.maximum(share.sum(-1, keepdims=True), 1e-300)
-    p = hypergeom.cdf(x, np.maximum(m + n, 1), x + y, m) / np.where(share > 0, share, 1)
-    return np.where(share > 0, np.minimum(1, p), 1.0)
-
-
-def _factors(counts, name) -> tuple[np.ndarray, np.ndarray]:
-    "Prevalence (..., K, 1) and rates (..., K, M), NaN for a class without examples."
-    whole = counts.sum(axis=-1, keepdims=True)
-    everything = whole.sum(axis=-2, keepdims=True)
-    if (everything == 0).any():
-        raise ValueError(f"{name}: a period without examples has no cost; leave it out")
-    with np.errstate(invalid="ignore"):
-        return whole / everything, counts / whole
-
-
-def _part(x, new_x, y, new_y, z, new_z):
-    "What changing x adds to the product x y z, on average over the six orders."
-    return (new_x - x) * (2 * y * z + new_y * z + y * new_z + 2 * new_y * new_z) / 6
 
 # %% ../nbs/22_how_many.ipynb #445b1a8b
 #| code-fold: true
@@ -1468,10 +1264,8 @@ def _read_checks(counts: RuleCounts, history, now: dict) -> list:
         raise ValueError(
             f"history: no checks that check_rule wrote, got {history!r:.60}; begin a new one with {{}}"
         )
-    if history.get("version") not in (1, 2) or not isinstance(history.get("checks"), list):
-        raise ValueError(
-            f"history: of version {history.get('version')!r}, or damaged; begin a new one with {{}}"
-        )
+    if history.get("version") not in (1, 2):
+        raise ValueError(f"history: of version {history.get('version')!r}; begin a new one with {{}}")
     if history.get("rule") != now["rule"]:
         raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
     if history.get("units") != now["units"]:
@@ -1480,21 +1274,17 @@ def _read_checks(counts: RuleCounts, history, now: dict) -> list:
             "clusters, costs of rows and stated caps must be the same in each check; begin a new one with {}"
         )
     try:
-        for check in history["checks"]:
-            table = np.array(check["counts"], int)
-            if table.shape != counts.counts.shape or (table < 0).any():
-                raise ValueError("counts of another shape")
-            if {*counts.rows} & {*check["rows"]}:
-                known = history["checks"].index(check) + 1
-                break
-            for one in check["bets"].values() if now["units"] else []:
-                check_range(np.array([one["won"], one["lost"]], float), "bets", shape=(2, len(STAKES)))
-                check_range(np.array([one["n"], one["sum"]], float), "bets", 0, ends="[)")
-        else:
-            return history["checks"]
+        checks, shapes = history["checks"], {counts.counts.shape, (2, len(STAKES))}
+        read = {np.shape(check["counts"]) for check in checks}
+        read |= {np.shape([one["won"], one["lost"]]) for c in checks for one in c.get("bets", {}).values()}
+        known = [k for k, check in enumerate(checks, 1) if {*counts.rows} & {*check["rows"]}]
+        if read - shapes:
+            raise ValueError("counts of another shape")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"history: damaged ({error!r}); begin a new one with {{}}") from None
-    raise ValueError(f"history: these rows are check {known} already; a check needs new rows")
+    if known:
+        raise ValueError(f"history: these rows are check {known[0]} already; a check needs new rows")
+    return checks
 
 
 def _digest(rule: DecisionRule) -> str:
