@@ -217,7 +217,7 @@ def paired_power(
     confidence : float, default 0.95
         1 minus the level of the two-sided test
     n_sets : int, default 2000
-        simulated test sets a size; the standard error of the power is at most .5 / sqrt(n_sets), .011 for 2,000
+        simulated test sets; the standard error of the power is at most .5 / sqrt(n_sets), .011 for 2,000
     n_resamples : int, default 1000
         replicates a set, where the method draws some
     rng : Generator or int, default 0
@@ -875,8 +875,8 @@ def _allowed(x, limit, reference, low, high, rate) -> tuple:
 
 
 def _late_bets(gain, n: int) -> np.ndarray:
-    """Log of the capital (n,) of gamblers who begin one by one: 1 / (1 + log k) is left when the k-th has begun.
-    `gain` gives the logarithms of what each stake wins at the rows of a block (B, 41).
+    """Log of the capital (n,) of gamblers who begin one by one: 1 / (1 + log k) is left when the k-th has
+    begun. `gain` gives the logarithms of what each stake wins at the rows of a block (B, 41).
     """
     left = 1 / (1 + np.log(np.arange(1, n + 2)))
     share, log_capital = np.log(left[:-1] - left[1:]), np.empty(n)
