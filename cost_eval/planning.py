@@ -155,31 +155,41 @@ def required_sample_size(
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
     seed = generator(rng).integers(2**32)  # the same test sets, as it were, at every size
 
-    def excess(n):
+    def excess(log_n):
         draw = np.random.default_rng(seed)
-        sets = draw.multinomial(n, p.ravel(), n_sets).reshape(-1, *p.shape)
+        sets = draw.multinomial(int(np.ceil(np.exp(log_n))), p.ravel(), n_sets).reshape(-1, *p.shape)
         found = interval(sets, priced, rng=draw, **options)
         return float(np.log(np.mean(found.high - found.low) / (2 * wanted * abs(mean))))
 
-    return _size(excess, guess)
+    return int(np.ceil(np.exp(_crossing(excess, np.log(guess), np.log(2)))))
 
 
-def _size(lacking, guess: float) -> int:
-    "The size at which a falling function is 0, to half a percent, near a guess; 2 if it is nowhere positive."
-
-    @lru_cache
-    def at(log_n):
-        return lacking(int(np.ceil(np.exp(log_n) - 1e-9)))
-
-    least = np.log(2)
-    low = high = np.log(guess)
-    while at(high) > 0:
-        low, high = high, high + 0.5
-    while at(low) <= 0 and low > least:
-        low, high = max(least, low - 0.5), low
-    if at(low) <= 0:
-        return 2
-    return int(np.ceil(np.exp(brentq(at, low, high, xtol=0.005)) - 1e-9))
+def _crossing(excess, start, least, tolerance=2e-3, most=40) -> float:
+    "Where a falling function of slope about -1/2 is 0, by bracketing and regula falsi (Illinois)."
+    low, high = start, start
+    at_low = at_high = excess(start)
+    step = 2 * abs(at_high) + 0.1
+    while at_high > 0 and most:
+        low, at_low, high, most = high, at_high, high + step, most - 1
+        at_high = excess(high)
+    while at_low <= 0 and low > least and most:
+        high, at_high, low, most = low, at_low, max(least, low - step), most - 1
+        at_low = excess(low)
+    if at_low <= 0 or at_high > 0:
+        return low if at_low <= 0 else high
+    side = 0
+    while high - low > tolerance and most:
+        middle, most = (low * at_high - high * at_low) / (at_high - at_low), most - 1
+        at_middle = excess(middle)
+        if at_middle > 0:
+            low, at_low = middle, at_middle
+            at_high, side = (at_high / 2 if side == 1 else at_high), 1
+        else:
+            high, at_high = middle, at_middle
+            at_low, side = (at_low / 2 if side == -1 else at_low), -1
+        if abs(at_middle) < tolerance / 2:
+            return middle
+    return high
 
 # %% ../nbs/22_how_many.ipynb #d5c020b7
 def paired_power(
@@ -379,12 +389,13 @@ def required_pairs(
     test = _paired_test(p, priced, n_sets, generator(rng), options)
     within = min(0.5 / n_sets, wanted / 2), max(1 - 0.5 / n_sets, (1 + wanted) / 2)  # finite quantiles
 
-    def lacking(n):
-        if n > 1e9:
+    def lacking(log_n):
+        if log_n > np.log(1e9):
             raise ValueError(f"saving: {saving:g} takes more than 10^9 examples to show; state a larger one")
-        return float(norm.ppf(wanted) - norm.ppf(np.clip(test.power(n), *within)))
+        reached = test.power(int(np.ceil(np.exp(log_n) - 1e-9)))
+        return float(norm.ppf(wanted) - norm.ppf(np.clip(reached, *within)))
 
-    return _size(lacking, guess)
+    return int(np.ceil(np.exp(_crossing(lacking, np.log(guess), np.log(2))) - 1e-9))
 
 
 def _with_saving(p, c, saving) -> np.ndarray:
