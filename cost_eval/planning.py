@@ -308,7 +308,7 @@ def _paired_test(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> _Pai
         d = (c[:, :, None] - c[:, None, :]).ravel()[cell]
         _, first, kind = np.unique(d, return_index=True, return_inverse=True)
         cell, shares = cell[first], np.bincount(kind.ravel(), shares)
-    order = np.argsort(shares)
+    order = np.argsort(np.round(shares, 12), kind="stable")
     drawn = rng.random((2, check_integer(n_sets, "n_sets", 10), len(cell) - 1))
     uniform = (drawn[0].argsort(0) + drawn[1]) / len(drawn[1])  # each column is spread evenly
     return _PairedTest(priced, cell[order], shares[order], uniform, options | {"method": name}, by_value)
