@@ -404,9 +404,7 @@ def _with_saving(p, c, saving) -> np.ndarray:
     d = c[:, :, None] - c[:, None, :]
     low, high = d[p > 0].min(), d[p > 0].max()
     if saving == 0:
-        raise ValueError(
-            "saving: 0 cannot be shown; that a difference is small is shown by an interval within a margin"
-        )
+        raise ValueError("saving: 0 cannot be shown; show an interval of `difference` within a margin")
     if not low < saving < high:
         raise ValueError(
             f"saving: {saving:g}, but the differences of the cells that occur lie between {low:g} and "
