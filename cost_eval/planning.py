@@ -283,7 +283,7 @@ class _PairedTest(NamedTuple):
         tables[:, self.cell] = distinct.T
         return float(times @ self.rejects(tables) / times.sum())
 
-    def rejects(self, tables: np.ndarray) -> np.ndarray:
+    def rejects(self, tables: np.ndarray) -> Any:
         "(R,) is it rejected? For flat tables (R, K M M)."
         c, how = self.priced.array, self.options
         if self.by_value:  # the p-values alone, without the ends
