@@ -455,7 +455,7 @@ def _folds(samples: Samples, k: int, seed: list, *, at_most: bool = False) -> np
             f"{sizes.min()} {what}; two classes are needed, each with as many {what} as there are folds "
             "(two in each training set to fit a rule, which rule='bayes' does not)"
         )
-    drawn = {"clusters": samples.clusters, "order": samples.order, "rng": np.random.default_rng(seed)}
+    drawn: dict = {"clusters": samples.clusters, "order": samples.order, "rng": np.random.default_rng(seed)}
     return stratified_folds(samples.y, k, **drawn)
 
 
@@ -541,9 +541,9 @@ def _gathered(case: _Case, folds: np.ndarray, decisions: np.ndarray, confidence:
         found.append(_interval(case, level, share, apart, loss[i], loss[j]))
     *ends, noise = np.transpose(found)
     notes = ("One repeat does not show what other folds and seeds would change.",) * (R == 1)
-    costs = [tuple(case.estimators), fold_costs, decisions, folds, np.stack(ends, 1), noise, share]
-    rules = tuple(case.rules[name] for name in case.estimators)
-    return TrainingVariation(*costs, rules, samples.costs.decisions, confidence, notes)
+    costs: list = [tuple(case.estimators), fold_costs, decisions, folds, np.stack(ends, 1), noise, share]
+    costs += [tuple(case.rules[name] for name in case.estimators), samples.costs.decisions, confidence, notes]
+    return TrainingVariation(*costs)
 
 
 def _fold_costs(case: _Case, loss: np.ndarray, folds: np.ndarray) -> np.ndarray:
