@@ -165,7 +165,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.planning import (
         confidence_sequence as confidence_sequence,
         cost_alarm as cost_alarm,
-        cost_change as cost_change,
         difference_sequence as difference_sequence,
         paired_power as paired_power,
         required_pairs as required_pairs,

@@ -301,11 +301,9 @@ OWN = {  # function.parameter: where a name means something else
     "evaluate.scenarios": lambda case: {"now": costs(case)},
     "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}),
     "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
-    "paired_power.probabilities": lambda case: tables(case, True) / tables(case, True).sum((-3, -2, -1),
-        keepdims=True), "paired_power.n": always(40),
+    "paired_power.probabilities": lambda case: case.turn(tables(case, True), axes=2) / tables(case, True).sum(
+        (-3, -2, -1), keepdims=True), "paired_power.n": always(40),
     "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),
-    "cost_change.reference": counts,
-    "cost_change.now": lambda case: counts(case.but(table=1 if case.table is None else case.table)),
     "cost_alarm.limit": lambda case: 2 * case.unit, "curve_auc.fpr": always([0, .25, 1]),
     "curve_auc.recall": always([0, .75, 1]),
     "outperformance_curve_point.y": always(.75), "sample_directed_binary_tree.n_samples": always(5),

@@ -105,19 +105,16 @@ CONTRACT = {
         confidence_sequence(losses, *, bounds=None, costs=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, first=None, second=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
-        cost_change(reference, now, costs, *, now_costs=None) -> CostChange
-        CostChange | total prevalence rates amounts reference now cells rising interval to_frame plot
-        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, looks=None, false_alarms=0.05) -> CostAlarm
-        required_reference(rate, times, rows, *, looks=16, power=0.8, false_alarms=0.05, n_sets=1000, rng=0) -> int
+        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
         count_rule(rule, y_true, values, *, costs=None, sample_weight=None, clusters=None, largest=None) -> RuleCounts
-        RuleCounts | counts seen losses bounds rows rule cells sample_weight clusters largest
+        RuleCounts | counts outside losses bounds rows rule cells sample_weight clusters largest
         check_rule(counts, *, max_cost=None, min_rates=None, history=None, heaviest=None, confidence=0.95) -> RuleCheck
         RuleCheck | verdict table drift history n confidence notes exit_code to_frame
     """,
     "training": """
         training_variation(estimators, X, y, costs, *, cv=5, repeats=10, rule='calibrated', priors=None, groups=None, rng=None, n_jobs=1) -> TrainingVariation
-        TrainingVariation | table differences runs plot to_frame
+        TrainingVariation | table differences plot to_frame
         corrected_interval(scores, test_share, *, confidence=0.95) -> Resampled
         resampled_coverage(n_scores, test_share, correlation, *, confidence=0.95)
     """,
@@ -295,10 +292,10 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 MODULE_ONLY = {"Samples", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit",
                "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator",
                "BestOf", "Certificate",
-               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
+               "ConfidenceSequence", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
                "ThresholdTuning",
                "Labelled", "LabelBounds", "LabelPlan", "TippingPoint", "TrainingVariation",
-               "resampled_coverage", "corrected_interval", "required_reference"}
+               "resampled_coverage", "corrected_interval"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

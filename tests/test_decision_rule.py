@@ -499,7 +499,7 @@ def test_the_counts_of_a_check_add_up():
     rule = fit_rule(read_samples(L, P, COSTS))
     whole = count_rule(rule, L, P)
     parts = count_rule(rule, L[:250], P[:250]) + count_rule(rule, L[250:], P[250:])
-    assert (parts.counts == whole.counts).all() and parts.seen == whole.seen and parts.losses.size == 0
+    assert (parts.counts == whole.counts).all() and parts.outside == whole.outside and parts.losses.size == 0
     assert check_rule(parts, max_cost=9).table.equals(check_rule(whole, max_cost=9).table)
     for k, want in ((58, "undecided"), (59, "kept")):  # .95 ** 59 < .05 < .95 ** 58
         assert check_rule(count_rule(rule, ["ill"] * k, [.99] * k), min_rates={"recall": .95}).verdict == want
