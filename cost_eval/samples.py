@@ -859,6 +859,9 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
         return {"model" if name in (None, "") or callable(name) else str(name): models}, ""
     columns = list(models.columns)
     _refuse_twice(columns)
+    if len(models) != len(truth):
+        counted = "one for each sample is needed, and counts go to expected_cost and interval"
+        raise ValueError(f"models: {len(models)} rows, but y_true has {len(truth)}; {counted}")
     found, left_out = _models_of(models, columns, truth, costs)
     plain = list(found.values()) == columns
     return _values_of(models, found), "" if plain else (
@@ -1704,8 +1707,11 @@ def _csv_options(opened, end: str, packed, sep, decimal: str) -> dict:
     "With which options pandas reads a CSV file, if its first line is one of names."
     sep = sep or ("\t" if end == ".tsv" else ",")
     given = {"sep": sep, "compression": packed, "skipinitialspace": True}
-    first = pandas().read_csv(opened(), header=None, nrows=2, dtype=str, keep_default_na=False, **given)
-    names = first.iloc[0].to_list()  # of two lines, lest the second has more values than there are names
+
+    def lines(n):
+        return pandas().read_csv(opened(), header=None, nrows=n, dtype=str, keep_default_na=False, **given)
+
+    names = lines(1).iloc[0].to_list()
     other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
     if other is not None:
         raise ValueError(
@@ -1714,6 +1720,7 @@ def _csv_options(opened, end: str, packed, sep, decimal: str) -> dict:
             "points"
         )
     _refuse_names(names)
+    lines(2)  # which pandas refuses where the second has more values than there are names
     return given | {"decimal": decimal} | every_digit(pandas())
 
 
