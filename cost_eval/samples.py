@@ -1239,6 +1239,7 @@ _NO_MODEL = re.compile(
     r"|day|hour|minute|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class"
     r"|confidence|certainty)( ?[(\[].*)?$|^unnamed: \d+$"
 )
+_DECIDED = re.compile(r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?)([^a-z]|$)")
 
 
 def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list) -> tuple[dict, dict]:
@@ -1247,7 +1248,7 @@ def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list
     A model is a column, or a mapping from classes to columns of probabilities.
     """
     label = numbered(truth)[1]
-    left = {c: _no_model(c, v, decisions) or _labels_again(v, label) for c, v in table.items()}
+    left = {c: _no_model(c, v, decisions) or _labels_again(c, v, label) for c, v in table.items()}
     rest = {c: v for c, v in table.items() if not left[c]}
     whole = _by_name(rest, classes)
     inside = {c: name for name, where in whole.items() for c in where.values()}
@@ -1289,11 +1290,11 @@ def _refuse_text(name, cells: np.ndarray):
         )
 
 
-def _labels_again(cells: np.ndarray, label: np.ndarray) -> str:
-    "Why a column is no model: its values tell the classes apart without an error."
+def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> str:
+    "Why a column is no model: its values tell the classes apart without an error (decisions may be right)."
     K = label.max() + 1
     labels = cells.dtype.kind != "f" or (cells == np.rint(cells)).all()  # .2 and .9 are probabilities
-    if not labels or K < 2 or not _few(cells, K):
+    if _DECIDED.search(_snake(name)) or not labels or K < 2 or not _few(cells, K):
         return ""
     codes = numbered(cells)[1]
     same = codes.max() + 1 == K == len(kinds([label, codes])[1])
@@ -1527,12 +1528,12 @@ def read_table(
 def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
     "The models among some columns, and why the others are none; `ValueError` where all are none."
     truth = _column(truth, "y_true")
-    if isinstance(costs, LabelledTable):
+    classes = decisions = seen_labels(truth)
+    if costs is not None:
+        costs = as_costs(costs, y_true=truth)
         classes, decisions = list(costs.classes), list(costs.decisions)
-    else:
-        classes, decisions = seen_labels(truth), list(getattr(costs, "columns", ()))
-        if len(classes) == 1 and classes[0] in (0, 1):
-            classes = [False, True] if isinstance(classes[0], (bool, np.bool_)) else [0, 1]
+    elif len(classes) == 1 and classes[0] in (0, 1):
+        classes = [False, True] if isinstance(classes[0], (bool, np.bool_)) else [0, 1]
     table = {c: _cells(frame[c]) for c in columns}
     models, left_out = _models_among(table, truth, classes, list(dict.fromkeys([*classes, *decisions])))
     if not models:
@@ -1540,7 +1541,7 @@ def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
         raise ValueError(
             "models: no column beside the true labels looks like one; left out: "
             f"{', '.join(words) or 'none'}; name the models, columns of numbers or of the decisions "
-            f"{(decisions or classes)[:20]}"
+            f"{decisions[:20]}"
         )
     return models, left_out
 

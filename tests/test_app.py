@@ -121,9 +121,11 @@ def test_an_upload_is_shown_or_refused(unpainted):
     app = App()
     app.prevalence.value = "3 %"  # of another problem
     app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
-    assert app.label.value == "state" and app.chosen() == ("model_a",
-            "model_b") and app.positive.value is None and app.image.layout.display == "none"
-    assert app.upload.value == () and app.prevalence.value == ""
+    assert app.upload.value == () and app.prevalence.value == "" and app.label.value is None
+    assert "Which column says what turned out to be true?" in app.says.value
+    app.choice.value = "state"
+    assert app.chosen() == ("model_a", "model_b") and app.positive.value is None
+    assert app.image.layout.display == "none"
     answered(app, "ill")
     assert ("models 'model_a', 'model_b'; left out 'id' (its name)." in app.more.value
             and "positive class" not in app.says.value)
@@ -139,7 +141,8 @@ def test_an_upload_is_shown_or_refused(unpainted):
     app.upload.value = ()
     assert app.report.n == 300
     app.upload.value = sent("coded.csv",
-                            frame.assign(state=(frame["state"] == "ill") * 1).to_csv(index=False).encode())
+                            frame.assign(state=(frame["state"] == "ill") * 1).rename(columns={
+                                "state": "label"}).to_csv(index=False).encode())
     assert "What does a false alarm cost: to decide 1 where 0 is true?" in app.says.value
     answered(app)
     assert [box.description for box in app.models.children] == ["model_a",

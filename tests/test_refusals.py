@@ -256,7 +256,7 @@ TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or
     **dict.fromkeys([f"{name}.decisions" for name in (*iv.TABLES, "ExampleCosts")], "labels of a table"),
     "Posteriors.priors": "kept as they are said until the classes are known",
     **{f"{name}.y_true: a missing one": "what it is for" for name in ("labelled_rows",
-        "bounds_without_labels", "prediction_powered", "weighted_by_propensity", "tipping_point")},
+        "bounds_without_labels", "prediction_powered", "tipping_point")},
     **{f"{name}.sample_weight: all 0": "counts of nothing" for name in ("confusion_counts", "joint_counts",
         "threshold_counts", "labelled_rows")},
     **{f"{name}.posteriors: summing to 1.01": "those of one class"
@@ -609,10 +609,7 @@ LIMITS = {
     "bcost n_resamples": (lambda v: bs.bcost(COUNTS, BILL, n_resamples=v, rng=0), from_(100)),
     "prediction_powered strength": (lambda v: ce.prediction_powered(GAPS, Y, C, P, strength=v),
                                     ([0, 1], [-.01, 1.01, NAN])),
-    "prediction_powered propensity": (lambda v: ce.prediction_powered(GAPS, Y, C, P, propensity=v),
-                                      ([.01, 1], [0, -.1, 1.01])),
-    "labels_to_buy floor": (lambda v: ce.labels_to_buy(Y, C, P, 5, floor=v), ([.01, 1], [0, 1.01])),
-    "labels_to_buy n_labels": (lambda v: ce.labels_to_buy(Y, C, P, v), ([1, 60], [0, 61])),
+    "labelled_rows propensity": (lambda v: ce.labelled_rows(GAPS, v), ([.01, 1], [0, -.1, 1.01])),
     "resampled_coverage n_scores": (lambda v: tr.resampled_coverage(v, 0, 0), ([2], [1])),
     "resampled_coverage test_share": (lambda v: tr.resampled_coverage(5, v, 0), ([0], [-.01])),
     "resampled_coverage correlation": (lambda v: tr.resampled_coverage(5, 0, v), ([0, .99], [1])),
@@ -729,10 +726,8 @@ FLOORS = ("core", "confusion", "costs", "decisions", "samples")
 ADVISED = re.compile(r"[\w.]+\([^)]*\)|\b\w+=")
 TRIED_ELSEWHERE = {  # the beginning of what is advised, and why no one line of code follows it
     "by its name the probability of": "whose it is, by the name of its column: test_samples.py",
-    "may be the confidence in the decisions": "a frame with decisions beside it: test_samples.py",
     "give both the same labels (classes=, decisions=)": "labels that nobody knows: test_labels.py",
     "once is needed, as of np.argsort(ids)": "the order itself: test_decisions.py",
-    "y_true: give Annotators(table)": "a table has no line of its own: test_annotators.py",
 }
 
 
