@@ -533,7 +533,7 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
         return list(dict.fromkeys(array.tolist()))
     except TypeError:
         ways = {dict: "pandas.DataFrame(list(values))", tuple: "dict(values) of names and models"}
-        way = ways.get(type(array[0]), "numpy.stack(values)")
+        way = ways.get(type(array[0]), "numpy.stack(values).squeeze()")
         raise ValueError(
             f"{name}: values such as {array[0]!r:.60}, but one number or label a sample is needed; give {way}"
         ) from None
@@ -1217,7 +1217,9 @@ def long_form(
     >>> long["row"].tolist(), long["label"].tolist(), long["sample_weight"].tolist()
     ([0, 0, 1], ['spam', 'spam', 'ham'], [0.5, 0.5, 1.0])
     """
-    given = labels if hasattr(labels, "iloc") else _as_frame(labels)
+    given: Any = _as_frame(labels)
+    if not (hasattr(given, "columns") or isinstance(given, Mapping) or np.ndim(given) == 2):
+        raise ValueError(f"labels: a table is needed, a column an annotator, got {labels!r:.60}")
     table = pandas().DataFrame({c: given[c] for c in given.columns} if hasattr(given, "columns") else given)
     same_rows(labels=table, sample_weight=sample_weight)
     weight = check_weights(np.ones(len(table)) if sample_weight is None else sample_weight, len(table))
