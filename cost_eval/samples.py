@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .core import DataFrame, Frame, Labels, Model, Priors, Vector
+from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'read_alike', 'Labelled', 'labelled_rows',
@@ -58,6 +58,7 @@ from cost_eval.core import (
     positions,
     repeated_ids,
     result,
+    row_labels,
     same_rows,
     seen_labels,
     unknown_name,
@@ -532,7 +533,10 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
     try:
         return list(dict.fromkeys(array.tolist()))
     except TypeError:
-        ways = {dict: "pandas.DataFrame(list(values))", tuple: "dict(values) of names and models"}
+        ways: dict[type, str] = {
+            dict: "pandas.DataFrame(list(values))",
+            tuple: "dict(values) of names and models",
+        }
         way = ways.get(type(array[0]), "numpy.stack(values).squeeze()")
         raise ValueError(
             f"{name}: values such as {array[0]!r:.60}, but one number or label a sample is needed; give {way}"
@@ -660,9 +664,10 @@ def labelled_rows(
             f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up, or report bounds "
             "(bounds_without_labels takes labels that are missing)"
         )
-    filled = np.full(len(array), array[rows[0]], object)
-    filled[rows] = array[rows]
-    labels: Any = type(y_true)(filled, index=y_true.index) if hasattr(y_true, "iloc") else filled
+    labels = np.full(len(array), array[rows[0]], object)
+    labels[rows] = array[rows]
+    own = row_labels(y_true)
+    labels = labels if own is None else pandas().Series(labels, own)
     return Labelled(rows, weight[rows], len(array), weight, labels)
 
 
@@ -1184,9 +1189,7 @@ def _area(values: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 # %% ../nbs/06_samples.ipynb #ann2
 #| code-fold: true
-def long_form(
-    labels: Frame | Mapping[str, Labels] | Labels, *, sample_weight: Vector | None = None
-) -> DataFrame:
+def long_form(labels: Matrix | Mapping[str, Any], *, sample_weight: Vector | None = None) -> DataFrame:
     """Labels of several annotators, a row for each label, as `evaluate` takes them.
 
     Each label counts for one over the number of labels of its sample, so an average over rows is that under
@@ -1402,7 +1405,7 @@ def _few(cells: np.ndarray, most: int) -> bool:
 def _decides(cells: np.ndarray, decisions: list) -> bool:
     "Are these labels of decisions, or 0 and 1?"
     few = _few(cells, max(2, len(decisions)))
-    return few and (positions(cells, decisions) is not None or np.isin(cells, (0, 1)).all())
+    return few and (positions(cells, decisions) is not None or bool(np.isin(cells, (0, 1)).all()))
 
 # %% ../nbs/06_samples.ipynb #smp046
 #| code-fold: true
