@@ -1702,7 +1702,7 @@ def _refused(name: str, kind: str):
     try:
         yield
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        reason = str(error).rpartition("C error: ")[2].strip().partition("\n")[0].rstrip(".")
         remedy = (
             "" if "; " in reason else "; save it as CSV in UTF-8, one row per sample below a line of names"
         )

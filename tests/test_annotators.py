@@ -1,4 +1,4 @@
-"""Several annotators: the long form, whose cost is that of a loop over items, and whose units are the items."""
+"""Several annotators: the long form, whose cost is that of a loop over items; items are the units."""
 import numpy as np
 import pandas as pd
 import pytest

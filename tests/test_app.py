@@ -295,8 +295,8 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
                               reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"').Axe
     frame = example_frame().iloc[::2].reset_index(drop=True)
     frame.to_csv(tmp_path / "half.csv", index=False)
-    frame.rename(columns={"label": "state"}).assign(id=range(1000), age=40)[["id", "age", "state", "model_b",
-            "model_a"]].to_csv(tmp_path / "other.csv", index=False)
+    other = frame.rename(columns={"label": "outcome"}).assign(id=range(1000), age=40)
+    other[["id", "age", "outcome", "model_b", "model_a"]].to_csv(tmp_path / "other.csv", index=False)
     pd.DataFrame({"y": [0, 1] * 50, "m": np.linspace(0, 1, 100)}).to_csv(tmp_path / "few.csv", index=False)
 
     def number_of(text):
@@ -335,7 +335,7 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
                       "note": "x" * 250}).to_csv(tmp_path / "long.csv", index=False)
         cost = "What does a false alarm cost"
         for name, says in (("few", cost), ("other", "Which is the positive class"),
-                           ("broken", "line 3 has 4 columns, the header 2"), ("long", cost),
+                           ("broken", "Expected 2 fields in line 3, saw 4"), ("long", cost),
                            ("endless", "endless.csv has 600 MB"), ("few", cost)):
             page.evaluate("""() => {
                 const verdict = "the cheapest of", says = document.querySelector(".ce-says");

@@ -121,8 +121,8 @@ BAD = {
                            "models['one']: 'n/k' is not in the costs' decisions = ['well', 'ill'] (position "
                            "4)"),
     "another mark": (lambda f: f.set_axis(["id;label", *f.columns[1:]], axis=1)[["id;label"]], ILL,
-                     "give sep=';' (and decimal=',' where commas are decimal marks), or save it with commas and "
-                     "points (here: --sep MARK, --decimal MARK)"),
+                     "give sep=';' (and decimal=',' where commas are decimal marks), or save it with commas "
+                     "and points (here: --sep MARK, --decimal MARK)"),
     "commas in numbers": (lambda f: f.assign(one=f["one"].astype(str).str.replace(".", ",")), ILL,
                           "column 'one' holds text, '0,"),
     "a feature": (lambda f: f.assign(income=900 + f["id"] % 7), ILL,
@@ -471,7 +471,7 @@ def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
 @pytest.mark.parametrize("name, content, says", [
     ("a.csv", b"label,m\n1,.5\n0,.1,7,8\n", "Expected 2 fields in line 3, saw 4; save it as CSV"),
     ("a.csv", b"label,m\n1,.5,\n0,.1,\n", "Expected 2 fields in line 2, saw 3"),
-    ("a.csv", b"label;m\n1;2,3\n0;3,4\n", "its first line, 'label;m', is one column where ',' separates them"),
+    ("a.csv", b"label;m\n1;2,3\n0;3,4\n", "first line, 'label;m', is one column where ',' separates them"),
     ("a.csv", 'label,m\n"caf\xe9",2\n'.encode("latin-1"), "save it as CSV in UTF-8"),
     ("a.csv", b'label,m\n1,"2\n0,3\n', "EOF inside string starting at row 1"),
     ("a.csv", b"", "No columns to parse from file; save it as CSV"),

@@ -245,7 +245,8 @@ OF_ROWS = {"counts", "joint", "y_true", "decisions_a", "decisions_b", "scores", 
 SAID_AS = {"joint": "counts", "decisions": "models", "posteriors": "models", "y_true": "models",
            "model": "models", "metric": "metrics",
            # what a message may name instead
-           "curves": "curve", "rows": "samples", "sep": "csv", "decimal": "csv", "index_col": "csv", "source": "x", "labels": "x"}
+           "curves": "curve", "rows": "samples", "source": "x", "labels": "x",
+           **dict.fromkeys(("sep", "decimal", "index_col"), "csv")}
 DRAWS_NOTHING = ("difference", "independent_difference", "interval", "loss_difference", "loss_interval",
                  "metric_interval", "equivalence_test", "non_inferiority_test", "paired_power",
                  "required_pairs",
@@ -726,8 +727,9 @@ FLOORS = ("core", "confusion", "costs", "decisions", "samples")
 ADVISED = re.compile(r"[\w.]+\([^)]*\)|\b\w+=")
 TRIED_ELSEWHERE = {  # the beginning of what is advised, and why no one line of code follows it
     "by its name the probability of": "whose it is, by the name of its column: test_samples.py",
-    **dict.fromkeys(["holds text, ", "are numbers beyond [0, 1] beside probabilities, ", "called like a label; ",
-                     " separates them; give sep="], "columns of a table, marks of a file: test_samples.py"),
+    **dict.fromkeys(["holds text, ", "are numbers beyond [0, 1] beside probabilities, ",
+                     "called like a label; ", " separates them; give sep="],
+                    "columns of a table, marks of a file: test_samples.py"),
     "give both the same labels (classes=, decisions=)": "labels that nobody knows: test_labels.py",
     "once is needed, as of np.argsort(ids)": "the order itself: test_decisions.py",
 }

@@ -385,8 +385,9 @@ def test_dates_are_labels():
 
 def test_columns_of_a_table():
     frame = pd.DataFrame({"id": np.arange(N), "row": np.arange(N)[::-1] + 7, "age": rng.integers(20, 80, N),
-                          "const": 3., "remark": "x", "visit_date": "2020", "label": WORDS, "confidence": OTHER,
-                          "p": P, "b_ill": P, "b_well": 1 - P, "weight": 1., "flag": Y, "vectors": [[0, 1]] * N})
+                          "const": 3., "remark": "x", "visit_date": "2020", "label": WORDS, "p": P,
+                          "confidence": OTHER, "b_ill": P, "b_well": 1 - P, "weight": 1., "flag": Y,
+                          "vectors": [[0, 1]] * N})
     found = read_table(frame, taken=["weight"])
     assert found.label == "label" and set(found.models) == {"p", "b"}
     assert found.left_out == {
@@ -399,9 +400,10 @@ def test_columns_of_a_table():
     counter = frame[["label", "p"]].assign(ref=np.arange(N)[::-1] + 7)
     assert read_table(counter).left_out == {"ref": "a different whole number in each row"}
     assert list(read_table(frame[["label"]].assign(points=rng.integers(1, 8, N))).models) == ["points"]
-    for call, words in ((lambda: read_table(frame[["p", "flag"]]), "label: none of the columns .* label='flag'"),
+    for call, words in ((lambda: read_table(frame[["p", "flag"]]),
+                         "label: none of the columns .* label='flag'"),
                         (lambda: read_table(frame[["label", "p"]].assign(target=Y)),
-                         r"label: the columns \['label', 'target'\] are called like a label; .* label='label'"),
+                         r"label: the columns \['label', 'target'\] are called like a label; .*='label'"),
                         (lambda: read_table(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),):
         with pytest.raises(ValueError, match=words):
             call()
@@ -409,8 +411,8 @@ def test_columns_of_a_table():
 
 
 def test_columns_of_models_that_are_named():
-    frame = pd.DataFrame({"label": WORDS, "patientID": np.arange(N) % 9, "said": np.where(P > .4, "ill", "well"),
-                          "p": P, "q_well": 1 - P})
+    frame = pd.DataFrame({"label": WORDS, "patientID": np.arange(N) % 9, "p": P, "q_well": 1 - P,
+                          "said": np.where(P > .4, "ill", "well")})
     named = read_table(frame, models={"one": "patientID", "two": {"well": "q_well"}})
     assert named.label == "label" and named.left_out == {} and len(named.notes) == 1
     np.testing.assert_allclose(read_samples(WORDS, named.values(), NAMED).models["two"].values[:, 1], P)
@@ -457,6 +459,7 @@ def test_three_classes_and_what_a_report_begins_with():
 
 MARGIN = np.random.default_rng(4).normal(size=N)
 LOGS = [-np.log1p(np.exp(MARGIN)), -np.log1p(np.exp(-MARGIN))]
+BEYOND = r"\['%s'\] are numbers beyond \[0, 1\] beside probabilities, \['p"
 WHOSE = r"Posteriors\(frame\[.*?\]\.to_numpy\(\), classes=\["
 TWO_READINGS = {  # columns that may be one model or several -> what is said of them
     "other names": ({"P (Churn=0)": 1 - P, "P (Churn=1)": P}, "add up to one number.*" + WHOSE),
@@ -467,8 +470,8 @@ TWO_READINGS = {  # columns that may be one model or several -> what is said of 
     "percentages": ({"p0": 100 - 100 * P, "p1": 100 * P}, "named as the classes.*do not sum to 1 .100 at"),
     "two decimals": ({"p0": (1 - P).round(2), "p1": (P + .004).round(2)}, "named as the classes"),
     "numbered models": ({"model_0": P, "model_1": OTHER}, r"named as the classes.*dict\(frame\["),
-    "a score": ({"p": P, "points": S}, r"\['points'\] are numbers beyond \[0, 1\] beside probabilities, \['p'\]"),
-    "a feature": ({"p0": 1 - P, "p1": P, "income": 900 + 99 * S}, r"\['income'\] are numbers beyond \[0, 1\]"),
+    "a score": ({"p": P, "points": S}, BEYOND % "points"),
+    "a feature": ({"p0": 1 - P, "p1": P, "income": 900 + 99 * S}, BEYOND % "income"),
 }
 
 
@@ -528,7 +531,8 @@ def test_text_that_holds_numbers_is_refused_with_what_to_write():
 
 def test_vectors_in_cells_become_columns_by_the_line_that_is_said():
     given = {"numpy": np, "pandas": pd}
-    for values in (pd.Series([[1 - p, p] for p in P.tolist()]), pd.Series([{0: 1 - p, 1: p} for p in P.tolist()])):
+    for cells in ([[1 - p, p] for p in P.tolist()], [{0: 1 - p, 1: p} for p in P.tolist()]):
+        values = pd.Series(cells)
         with pytest.raises(ValueError, match="one number or label a sample is needed; give ") as refused:
             one({"m": values})
         remedy = str(refused.value).partition("; give ")[2]
@@ -604,7 +608,8 @@ def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name, nega
         with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
             read_samples(y, models, costs)
     remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
-    read = read_samples(y, {name: eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})}, costs)
+    model = eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})
+    read = read_samples(y, {name: model}, costs)
     np.testing.assert_allclose(read.models[name].values[:, 0], p)
     assert one({f"{name}_x": P}, Y).kind == "posteriors"
 
@@ -625,5 +630,5 @@ def test_a_file_is_read_as_it_is_said_to_be_written(tmp_path):
             call(tmp_path / "german.csv")
     said = dict(re.findall(r"(sep|decimal)='(.)'", str(refused.value)))
     np.testing.assert_allclose(read_table(tmp_path / "german.csv", **said).frame["m"], P, rtol=1e-15)
-    with pytest.raises(ValueError, match="models: column 'm' holds text, '0,.*read the file with decimal=','"):
+    with pytest.raises(ValueError, match="column 'm' holds text, '0,.*read the file with decimal=','"):
         read_table(tmp_path / "german.csv", sep=";")
