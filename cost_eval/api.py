@@ -86,7 +86,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         shift_priors as shift_priors,
     )
     from cost_eval.samples import (
-        Annotators as Annotators,
         Decisions as Decisions,
         Posteriors as Posteriors,
         Scores as Scores,
@@ -192,10 +191,8 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.capacity import capacity_curve as capacity_curve
     from cost_eval.missing_labels import (
         bounds_without_labels as bounds_without_labels,
-        labels_to_buy as labels_to_buy,
         prediction_powered as prediction_powered,
         tipping_point as tipping_point,
-        weighted_by_propensity as weighted_by_propensity,
     )
     from cost_eval import scale as scale
     from cost_eval.estimators import (

@@ -283,12 +283,11 @@ OWN = {  # function.parameter: where a name means something else
     **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
     "multilabel_cost_score.counts": label_counts,
-    **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "weighted_by_propensity",
-                                           "prediction_powered", "labelled_rows", "tipping_point")},
+    **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "prediction_powered",
+                                           "labelled_rows", "tipping_point")},
     **{f"{name}.costs": lambda case: case.unit
        * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
        for name in ("uncertain_cost_interval", "uncertain_cost_difference")},
-    "weighted_by_propensity.propensity": lambda case: case.w / 4,
     "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores,
     "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
     "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))},
@@ -319,7 +318,6 @@ OWN = {  # function.parameter: where a name means something else
     "JointCounts.array": lambda case: case.turn(tables(case, True), "counts", axes=2),
     **{f"BinaryCounts.{cell}": lambda case, i=i, j=j: tables(case)[..., i, j]
        for cell, i, j in (("tp", 1, 1), ("fp", 0, 1), ("fn", 1, 0), ("tn", 0, 0))},
-    "Annotators.values": lambda case: np.stack([case.called(d) for d in case.d], axis=-1),
     "Decisions.values": lambda case: case.called(case.d[0]), "Posteriors.values": posteriors,
     "Scores.values": scores,
     # a result for each group: test_scale.py
@@ -711,7 +709,7 @@ def dressed(value, dress):
         return dress(value)
     if isinstance(value, dict):
         return {key: dressed(one, dress) for key, one in value.items()}
-    if isinstance(value, (ce.Scores, ce.Posteriors, ce.Decisions, ce.Annotators)):
+    if isinstance(value, (ce.Scores, ce.Posteriors, ce.Decisions)):
         return dataclasses.replace(value, values=dressed(value.values, dress))
     return value
 

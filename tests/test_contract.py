@@ -61,10 +61,9 @@ CONTRACT = {
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
         Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet checksum
-        Annotators(values) | values
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
-        read_table(source, *, label=None, models=None, taken=(), costs=None) -> Columns
+        read_table(source, *, label=None, models=None, taken=(), costs=None, sep=None, decimal='.') -> Columns
     """,
     "policies": """
         RULES
@@ -170,12 +169,9 @@ CONTRACT = {
     "missing_labels": """
         bounds_without_labels(y_true, decisions, costs, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95) -> LabelBounds
         LabelBounds | low high interval_low interval_high labelled decides confidence
-        weighted_by_propensity(y_true, decisions, costs, propensity, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, method='auto') -> Interval
-        prediction_powered(y_true, decisions, costs, posteriors, *, propensity=None, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
+        prediction_powered(y_true, decisions, costs, posteriors, *, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
         tipping_point(y_true, decisions, costs, *, versus, positive=None) -> TippingPoint
         TippingPoint | table first second labelled unlabelled positive turns_at turns_with difference verdict to_frame
-        labels_to_buy(decisions, costs, posteriors, n_labels, *, versus=None, floor=0.25) -> LabelPlan
-        LabelPlan | propensity spread standard_error uniform_error draw
     """,
     "estimators": """
         cost_scorer(costs, *, priors=None, decisions='bayes', ...)
@@ -294,7 +290,7 @@ MODULE_ONLY = {"Samples", "RiskCoverage", "CertifiedThreshold", "Cascade", "Poli
                "BestOf", "Certificate",
                "ConfidenceSequence", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
                "ThresholdTuning",
-               "Labelled", "LabelBounds", "LabelPlan", "TippingPoint", "TrainingVariation",
+               "Labelled", "LabelBounds", "TippingPoint", "TrainingVariation",
                "resampled_coverage", "corrected_interval"}
 
 

@@ -30,8 +30,6 @@ IN_TIME = "the order of the rows is the order in time"
 PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
-    "Annotators": {"containers": "keeps the table as it was handed over; what evaluate makes of it: "
-                                 "test_annotators.py"},
     "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER, "weights": FOLDS, "clusters": FOLDS},
     **dict.fromkeys(["decide", "cross_fit"],
                     {"rows": ANOTHER,

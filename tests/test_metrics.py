@@ -14,7 +14,6 @@ from cost_eval.confusion import BinaryCounts
 from cost_eval.costs import CostMatrix
 from cost_eval.metrics import METRICS, Metric, evaluate_metrics, f_beta_of_macro_averages
 from cost_eval.metrics import macro_f_beta, micro_f_beta, one_vs_rest
-from scipy import special
 from cost_eval.core import LabelledTable
 
 COSTS = CostMatrix.binary(fp=2, fn=7)

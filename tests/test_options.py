@@ -7,6 +7,7 @@ import inspect
 import os
 import pkgutil
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,6 +76,11 @@ P3 /= P3.sum(1, keepdims=True)
 P2 = np.column_stack([1 - 1 / (1 + np.exp(-SCORES)), 1 / (1 + np.exp(-SCORES))])
 COUNTS = np.array([[30, 10], [3, 17]])
 GAPS = np.where(np.arange(N) % 3 == 0, np.nan, Y)
+ODD = Path(tempfile.mkdtemp()) / "odd.csv"  # a table for each mark between its columns
+ODD.write_bytes(b"a\ty;x,b\n" + b"1\t2;0,5\n" * 20)
+TABLE = ODD.with_name("table.csv")
+pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": SCORES[::-1], "d": np.where(Y, "ask", "tell")}).to_csv(
+    TABLE, index=False)
 EXAMPLES = {"fp": np.arange(1, N + 1), "fn": np.arange(N, 0, -1) * 2}
 NOTHING = np.zeros((2, 2))
 COSTS = np.array([[0., 1.], [5., 0.]])
@@ -263,18 +269,16 @@ CASES = {
                              clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes"),
                              ids=refused(GROUPS[1:], positive="yes")),
         "labelled_rows": Case(GAPS, propensity=.5),
-        "only_labelled": Case(GAPS, via=lambda f, *given, **options: vars(f(*given, **options)[0]),
-                              propensity=.5),
+        "long_form": Case(np.c_[Y, D]),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Labelled.heaviest": Case(lambda: load("samples").labelled_rows(GAPS, propensity=.5)),
-        "Columns.values": Case(lambda: load("samples").read_table(pd.DataFrame({"y": Y, "a": SCORES})),
-                               frame=pd.DataFrame({"y": Y, "a": -SCORES})),
-        "read_blocks": Case(via=lambda read, **options: len(list(read(__file__.replace("test_options.py",
-        "miscalibrated.csv"), **options))), rows=9),
-        "read_file": Case(b"a;b\n1,5;2\n", name="x.tsv", columns={"b"}, index_col=0),
-        "read_table": Case(pd.DataFrame({"y": Y, "a": SCORES, "b": D, "c": SCORES[::-1], "d": np.where(Y,
-        "ask", "tell")}), label="b", models={"m": "a"}, taken=("a",),
-                           costs=pd.DataFrame(columns=["ask", "tell"])),
+        "read_blocks": Case(ODD, via=lambda read, path, **options: [part.to_dict("list") for part in
+                                                                    read(path, **options)],
+                            rows=9, sep=";", decimal=given(",", sep=";")),
+        "read_file": Case(ODD.read_bytes(), name="x.tsv", sep=";", decimal=given(",", sep=";"), index_col=0),
+        "read_table": Case(TABLE, label="b", models={"m": "a"}, taken=("a",), sep=refused(";"),
+                           decimal=refused(","),
+                           costs=pd.DataFrame([[0, 1], [5, 0]], [0, 1], ["ask", "tell"])),
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS),
@@ -501,11 +505,8 @@ CASES = {
     },
     "missing_labels": {
         "bounds_without_labels": Case(GAPS, D, COSTS),
-        "weighted_by_propensity": Case(GAPS, D, COSTS, .5),
-        "prediction_powered": Case(GAPS, D, COSTS, P2[:, 1], propensity=.7, strength=.1),
-        "labels_to_buy": Case(D, COSTS, P2[:, 1], 20, floor=.5),
+        "prediction_powered": Case(GAPS, D, COSTS, P2[:, 1], strength=.1),
         "tipping_point": Case(GAPS, D, COSTS, via=lambda f, *args, **options: f(*args, versus=E, **options)),
-        "LabelPlan.draw": Case(lambda: load("missing_labels").labels_to_buy(D, COSTS, P2[:, 1], 20)),
     },
     "estimators": {
         "cost_scorer": Case(COSTS, via=scored, priors=given(PRIORS, first=[.6, .4], train_priors=.5),

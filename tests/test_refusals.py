@@ -245,7 +245,8 @@ OF_ROWS = {"counts", "joint", "y_true", "decisions_a", "decisions_b", "scores", 
 SAID_AS = {"joint": "counts", "decisions": "models", "posteriors": "models", "y_true": "models",
            "model": "models", "metric": "metrics",
            # what a message may name instead
-           "curves": "curve", "rows": "samples", "columns": "csv", "index_col": "csv", "source": "x"}
+           "curves": "curve", "rows": "samples", "source": "x", "labels": "x",
+           **dict.fromkeys(("sep", "decimal", "index_col"), "csv")}
 DRAWS_NOTHING = ("difference", "independent_difference", "interval", "loss_difference", "loss_interval",
                  "metric_interval", "non_inferiority_test", "paired_power", "required_pairs",
                  "required_sample_size", "outperformance", "outperformance_value")
@@ -255,7 +256,7 @@ TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or
     **dict.fromkeys([f"{name}.decisions" for name in (*iv.TABLES, "ExampleCosts")], "labels of a table"),
     "Posteriors.priors": "kept as they are said until the classes are known",
     **{f"{name}.y_true: a missing one": "what it is for" for name in ("labelled_rows",
-        "bounds_without_labels", "prediction_powered", "weighted_by_propensity", "tipping_point")},
+        "bounds_without_labels", "prediction_powered", "tipping_point")},
     **{f"{name}.sample_weight: all 0": "counts of nothing" for name in ("confusion_counts", "joint_counts",
         "threshold_counts", "labelled_rows")},
     **{f"{name}.posteriors: summing to 1.01": "those of one class"
@@ -380,10 +381,8 @@ ADVICE = {
                                                   TWO)),
     "votes": (lambda p: cost(models=p), 500 * TWO, "values",
               "values / values.sum(axis=1, keepdims=True)", lambda: cost()),
-    "percentages of one class": (lambda p: cost(models=p), 100 * P, "values", "values / 100", lambda: cost()),
-    "scores that look like percentages": (lambda p: cost(models=p, rule="tuned", folds=3), 100 * P, "values",
-                                          "Scores(values)", lambda: cost(models=ce.Scores(P), rule="tuned",
-        folds=3)),
+    "percentages of one class": (lambda p: cost(models=p), ce.Posteriors(100 * P), "p",
+                                 "divide percentages by 100", lambda: cost(), "Posteriors(p.values / 100)"),
     "models as a list": (lambda p: cost(models=p), [P, P**2], "values",
                          "{'a': values[0], ...}", lambda: cost(models={"a": P, "b": P**2}),
                          "{'a': values[0], 'b': values[1]}"),
@@ -393,7 +392,9 @@ ADVICE = {
     "models as pairs": (lambda p: cost(models=p), [("a", P), ("b", P**2)], "values",
                         "dict(values)", lambda: cost(models={"a": P, "b": P**2})),
     "labels in lists of one": (lambda y: cost(y), pd.Series([[v] for v in Y.tolist()]), "values",
-                               "[v[0] for v in values]", lambda: cost()),
+                               "numpy.stack(values).squeeze()", lambda: cost()),
+    "vectors in cells": (lambda p: cost(models={"m": p}), pd.Series(TWO.tolist()), "values",
+                         "numpy.stack(values).squeeze()", lambda: cost()),
     "values of a dict": (lambda y: cost(y), dict(enumerate(Y.tolist())).values(), "values",
                          "list(values)", lambda: cost()),
     "amounts as text": (lambda f: cost(costs=dict(fp=1, fn=f)), AMOUNT.astype(str), "values",
@@ -408,10 +409,10 @@ ADVICE = {
                                      "values", "Posteriors(values, classes=[...])", lambda: cost(
                                          models={"m": TWO}), "Posteriors(values.to_numpy(), classes=[0, 1])"),
     "a frame of either": (lambda p: cost(models=p), pd.DataFrame(TWO, columns=["a", "b"]), "frame",
-                          "{name: frame[name] for name in ['a', 'b']}", lambda: cost(models={"a": 1 - P,
+                          "dict(frame[['a', 'b']])", lambda: cost(models={"a": 1 - P,
         "b": P})),
     "models named as classes": (lambda p: cost(models=p), pd.DataFrame({0: 1 - P, 1: P**2}), "frame",
-                                "{name: frame[name] for name in frame}", lambda: cost(models={"0": 1 - P,
+                                "dict(frame[[0, 1]])", lambda: cost(models={"0": 1 - P,
         "1": P**2})),
     "costs of rows where one matrix is needed": (lambda costs: as_costs(costs, one=True), OWN, "costs",
                                                  "costs.mean()", lambda: OWN.mean()),
@@ -597,10 +598,7 @@ LIMITS = {
     "bcost n_resamples": (lambda v: bs.bcost(COUNTS, BILL, n_resamples=v, rng=0), from_(100)),
     "prediction_powered strength": (lambda v: ce.prediction_powered(GAPS, Y, C, P, strength=v),
                                     ([0, 1], [-.01, 1.01, NAN])),
-    "prediction_powered propensity": (lambda v: ce.prediction_powered(GAPS, Y, C, P, propensity=v),
-                                      ([.01, 1], [0, -.1, 1.01])),
-    "labels_to_buy floor": (lambda v: ce.labels_to_buy(Y, C, P, 5, floor=v), ([.01, 1], [0, 1.01])),
-    "labels_to_buy n_labels": (lambda v: ce.labels_to_buy(Y, C, P, v), ([1, 60], [0, 61])),
+    "labelled_rows propensity": (lambda v: ce.labelled_rows(GAPS, v), ([.01, 1], [0, -.1, 1.01])),
     "resampled_coverage n_scores": (lambda v: tr.resampled_coverage(v, 0, 0), ([2], [1])),
     "resampled_coverage test_share": (lambda v: tr.resampled_coverage(5, v, 0), ([0], [-.01])),
     "resampled_coverage correlation": (lambda v: tr.resampled_coverage(5, 0, v), ([0, .99], [1])),
@@ -717,10 +715,11 @@ FLOORS = ("core", "confusion", "costs", "decisions", "samples")
 ADVISED = re.compile(r"[\w.]+\([^)]*\)|\b\w+=")
 TRIED_ELSEWHERE = {  # the beginning of what is advised, and why no one line of code follows it
     "by its name the probability of": "whose it is, by the name of its column: test_samples.py",
-    "may be the confidence in the decisions": "a frame with decisions beside it: test_samples.py",
+    **dict.fromkeys(["holds text, ", "are numbers beyond [0, 1] beside probabilities, ",
+                     "called like a label; ", " separates them; give sep="],
+                    "columns of a table, marks of a file: test_samples.py"),
     "give both the same labels (classes=, decisions=)": "labels that nobody knows: test_labels.py",
     "once is needed, as of np.argsort(ids)": "the order itself: test_decisions.py",
-    "y_true: give Annotators(table)": "a table has no line of its own: test_annotators.py",
 }
 
 
