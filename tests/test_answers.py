@@ -166,7 +166,7 @@ SLIPS = {  # what is wrong, where, the text of the base, and what takes its plac
     "columns swapped": (
         "report", "d, found.low, found.high, found.p_value", "d, found.high, found.low, found.p_value"),
     "a refusal dropped": (
-        "core", 'check_range(confidence, "confidence", 0, 1, ', 'check_range(confidence, "confidence", -2, 2, '),
+        "core", '(confidence, "confidence", 0, 1, ', '(confidence, "confidence", -2, 2, '),
     "ties apart": ("confusion", "np.append(scores[1:] != scores[:-1], True)", "np.ones(len(scores), bool)"),
     "a sign": ("metrics", "return 2 * counts.determinant / (", "return -2 * counts.determinant / ("),
     "another seed": ("core", "return np.random.default_rng(rng)", "return np.random.default_rng(1)"),
