@@ -253,12 +253,9 @@ CASES = {
         "cross_calibrate": Case(P3, Y3, folds=3, classes=[2, 1, 0]),
         "AffineCalibrator": Case(via=calibrated, classes=given([1, 0, 2], first=[0, 1, 2])),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3,
-                                     via=lambda fit, *args, **options: fit(*args,
-        **options).transform(np.log(P3)), priors=PRIORS3, start=refused(0)),
-        "AffineCalibrator.fit_sums": Case(lambda: load("decisions").AffineCalibrator(), lambda f: f(
-            np.log(P3), Y3, WEIGHT),
-                                          via=lambda fit, *args, **options: fit(*args,
-        **options).transform(np.log(P3)), priors=PRIORS3),
+                                     via=lambda fit, *args, **options: (
+                                         fit(*args, **options).transform(np.log(P3))),
+                                     priors=PRIORS3, start=refused(0)),
         "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3),
                                            np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1]),
