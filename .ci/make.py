@@ -170,7 +170,7 @@ def book_data():
 
 def book_reproduce():
     run(BIN / "cost-eval", "reproduce", "--jobs", min(2, cores()))
-    return "_reproduced/scoreboard.html"
+    return "_reproduced/scoreboard_rows.csv"
 
 
 def site():

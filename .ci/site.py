@@ -49,7 +49,7 @@ class Project:
         config.read(self.root / "settings.ini", encoding="utf-8")
         self.cfg = config["DEFAULT"]
         self.nbs, self.docs, self.build = self.root / self.cfg["nbs_path"], self.root / self.cfg["doc_path"], self.root / "build/site"
-        self.reproduced, self.processed = self.root / "_reproduced", self.root / "_proc"
+        self.processed = self.root / "_proc"
         self.site_url = urljoin(self.cfg["doc_host"] + "/", self.cfg["doc_baseurl"])
         self.blob_url = f"{self.cfg['git_url']}/blob/{self.cfg['branch']}/"
         self.quarto = yaml.safe_load((self.root / "_quarto.yml").read_text(encoding="utf-8"))
@@ -68,11 +68,6 @@ class Project:
         "Every page of the sidebar, in reading order."
         return [stem for _, entries in self.sidebar() for entry in entries for stem in (entry.stem, *(e.stem for e in entry.entries))]
 
-    def board(self):
-        "The board that `cost-eval reproduce` wrote on this machine, if it has run."
-        file = self.reproduced / "scoreboard.csv"
-        return file if file.is_file() and (self.reproduced / "scoreboard.html").is_file() else None
-
     @staticmethod
     def page_name(stem):
         "The page of a notebook, as nbdev names it: 10_expected_cost is expected_cost.html."
@@ -82,7 +77,7 @@ class Project:
         "Changes when anything changes that the site is made of."
         digest = hashlib.sha256()
         package = self.root / self.cfg["lib_path"]
-        inputs = [*self.nbs.glob("*"), *package.rglob("*.py"), *HERE.rglob("*"), Path(__file__), *self.reproduced.rglob("*"),
+        inputs = [*self.nbs.glob("*"), *package.rglob("*.py"), *HERE.rglob("*"), Path(__file__),
                   self.root / "settings.ini", self.root / "_quarto.yml"]
         for path in sorted(p for p in inputs if p.is_file() and p.suffix != ".pyc"):
             digest.update(f"{path}\0".encode() + path.read_bytes())
@@ -135,13 +130,11 @@ def check_notebooks(project):
 # The pages ---------------------------------------------------------------------------------------
 
 def finish(project, pages):
-    "What stands beside the pages: llms.txt, the board of this machine's run, nothing for Jekyll to do; and the least width of each figure."
+    "What stands beside the pages: llms.txt, nothing for Jekyll to do; and the least width of each figure."
     import figures
     figures.sized(project.docs)
     (project.docs / ".nojekyll").touch()
     (project.docs / "llms.txt").write_text(llms(project, pages), encoding="utf-8")
-    if project.board():
-        shutil.copytree(project.reproduced, project.docs / "reproduced")
 
 
 def llms(project, pages):

@@ -35,7 +35,6 @@ from .planning import check_rule, count_rule
 from .policies import RULES, DecisionRule
 from .report import evaluate
 from cost_eval.samples import (
-    Annotators,
     Columns,
     Posteriors,
     Scores,
@@ -43,7 +42,6 @@ from cost_eval.samples import (
     read_blocks,
     read_file,
     read_table,
-    unnested,
 )
 
 # %% ../nbs/95_command_line.ipynb #c634462e
@@ -96,13 +94,13 @@ def _reproduce(arguments):
     options = {"budget": arguments.budget, "data_dir": arguments.data, "jobs": arguments.jobs}
     results = reproduce.run(arguments.items, out=arguments.out, progress=True, **options)
     for result in results:
-        if result.verdict == "failed":
+        if result.state == "failed":
             print(f"{result.name} failed\n{result.note}", file=sys.stderr)
     if 0 < len(arguments.items) and len(results) <= 3:
         print("\n\n".join(reproduce.listing(result) for result in results), end="\n\n")
     print(reproduce.scoreboard(results, "text"))
     files = ", ".join(f"{result.name}.*" for result in results[:3]) + " ..." * (len(results) > 3)
-    print(f"written to {Path(arguments.out).resolve()}: the scoreboard as HTML, Markdown and CSV;")
+    print(f"written to {Path(arguments.out).resolve()}: all rows as CSV;")
     print("of each item CSV, PNG and SVG:", files)
     return int(any(r.fails for r in results))
 
@@ -260,9 +258,13 @@ _NUMBERS += tuple(f"min-{rate}" for rate in _CHECKED)
 _TYPES: dict = dict.fromkeys(_OUTCOMES, _number_or_column) | dict.fromkeys(_NUMBERS, _number)
 _TYPES |= {"seed": _whole, "jobs": int, "port": int, "timeout": float}
 _RULE_NAMES = f"{', '.join(map(repr, RULES))} (default: calibrated)"
+_MARKS = (
+    ("sep", "MARK", "what separates the columns of CSV files (default: a comma, of .tsv a tab)"),
+    ("decimal", "MARK", "the decimal mark of CSV files (default: a point)"),
+)
 _GROUPS = {
     "columns": (
-        ("label", "COL[,COL]", "true labels; one column for each annotator (default: guessed)"),
+        ("label", "COL", "true labels (default: the column that is called like a label)"),
         ("scores", "COL[,COL]", "probabilities of the positive class, scores, decisions (default: guessed)"),
         ("posteriors", "COL=CLASS,...", "probabilities: columns and classes; or PREFIX of PREFIX_CLASS"),
         ("ranks", "COL[,COL]", "scores of which only the order counts, even if they look like probabilities"),
@@ -271,6 +273,7 @@ _GROUPS = {
         ("weight", "COL", "sample weights"),
         ("id", "COL", "names of the rows; duplicates are reported"),
         ("fold", "COL", "for predictions pooled from cross-validation: the fold of each row"),
+        *_MARKS,
     ),
     "costs": (
         ("costs", "FILE", "table of costs: classes in rows, decisions in columns, labels in both"),
@@ -286,7 +289,7 @@ _GROUPS = {
         ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%, CLASS:DECISION=0"),
         ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
         ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
-        ("method", "NAME", "method of all intervals: auto, betting, bca, ... (default: auto)"),
+        ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
         ("confidence", "Q", "confidence level of the intervals (default: .95)"),
         ("seed", "N", "random seed, for folds and draws (default: 0)"),
         ("recipe", "FILE", "file of --save-recipe: its options, unless given here; compares the results"),
@@ -321,8 +324,8 @@ def _evaluate(arguments):
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
     about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
-    arguments.scenarios = _scenarios_of(arguments.scenario)
-    report = _report_of(_read_columns(arguments, _needed(arguments)), costs, arguments)
+    arguments.scenarios = _scenarios_of(arguments)
+    report = _report_of(_read_columns(arguments), costs, arguments)
     rule = _rule_text(report, arguments) if arguments.save_rule else ""
     _print_report(report)
     if arguments.recipe:
@@ -386,7 +389,7 @@ def _rule_text(report, arguments) -> str:
 
 def _report_of(frame, costs, arguments):
     "What the library says of the table."
-    found, asked = _columns_of(frame, arguments, costs), _items(arguments.label, frame.columns)
+    found = _columns_of(frame, arguments, costs)
     arguments.where = found.models
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
     if isinstance(costs, dict):
@@ -400,7 +403,7 @@ def _report_of(frame, costs, arguments):
         "ids": arguments.id,
     }
     return evaluate(
-        frame[found.label] if len(asked) < 2 else Annotators(frame[asked]),
+        frame[found.label],
         models,
         _with_columns(costs, frame),
         scenarios=scenarios or None,
@@ -447,7 +450,7 @@ _OPTIONS = {
 
 _REMEDIES = {
     "; say positive=": "--positive LABEL",
-    "values / 100": "--ranks COL",
+    "decimal=','": "--sep MARK, --decimal MARK",
     VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
@@ -496,7 +499,6 @@ def _print_report(report):
         if any(words in note for note in report.notes):
             print(f"(In the shell, {option}.)")
     for title, table in (
-        ("Under its annotators", report.annotators),
         ("By group", report.groups),
         ("Between groups", report.group_differences),
         ("What is required, and its price", report.constraint),
@@ -512,13 +514,17 @@ def _print_table(table):
     print(table.to_string(index=False, float_format=lambda v: f"{v + 0.0:.4g}", na_rep=""))
 
 # %% ../nbs/95_command_line.ipynb #48c96dfa
-def _read_columns(arguments, needed):
-    "The columns that are needed (all for None), of all files."
+def _marks(arguments) -> dict:
+    "How CSV files are written."
+    sep = arguments.sep and arguments.sep.replace("\\t", "\t")
+    return {"sep": sep, "decimal": arguments.decimal or "."}
+
+
+def _read_columns(arguments):
+    "The rows of all files."
     frames, first = [], arguments.files[0]
     for name in arguments.files:
-        frames.append(_with_index(read_file(name, columns=needed)))
-        if frames[-1].attrs:
-            print(f"{name}: {frames[-1].attrs.pop('marks')}")
+        frames.append(_with_index(read_file(name, **_marks(arguments))))
         if set(frames[-1].columns) != set(frames[0].columns):
             columns, others = list(frames[-1].columns), list(frames[0].columns)
             raise ValueError(f"{name}: columns {columns}, but {first} has {others}; give files of one kind")
@@ -526,16 +532,6 @@ def _read_columns(arguments, needed):
 
 
 _PER_ROW = ("group", "cluster", "weight", "fold", "id")  # options that name a column
-
-
-def _needed(arguments) -> set | None:
-    "The columns that are named, if all are."
-    if not arguments.label or arguments.posteriors or not (arguments.scores or arguments.ranks):
-        return None
-    more = [getattr(arguments, option) for option in (*_PER_ROW, *_OUTCOMES)]
-    more += [cost for _, cost in _prices(arguments)]
-    named = [*_items(arguments.scores), *_items(arguments.ranks), *(c for c in more if isinstance(c, str))]
-    return {*_items(arguments.label), *named}
 
 
 def _items(text: str | None, known=()) -> list:
@@ -552,9 +548,8 @@ def _items(text: str | None, known=()) -> list:
 def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
-    label, *others = _items(arguments.label, frame.columns) or [None]
     named = [(option, getattr(arguments, option)) for option in (*_PER_ROW, *_OUTCOMES)]
-    for option, column in [*named, *_prices(arguments), *(("label", other) for other in others)]:
+    for option, column in [*named, *_prices(arguments)]:
         if isinstance(column, str):
             if column not in frame.columns:
                 no_number = f"{column!r} is not a number; write it as 20, 0.5 or 5%, or name a column: "
@@ -562,7 +557,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
                 raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
             taken.append(column)
     table = None if isinstance(costs, dict) else costs
-    given = {"label": label, "taken": taken, "costs": table}
+    given = {"label": arguments.label, "taken": taken, "costs": table}
     try:
         found = read_table(frame, models=_models_of(frame, arguments, given), **given)
     except ValueError as error:
@@ -637,19 +632,19 @@ def _costs_of(arguments):
     if arguments.costs and given:
         raise ValueError(f"--costs: {arguments.costs} and --{next(iter(given))} both price errors; give one")
     if arguments.costs:
-        return _cost_table(arguments.costs)
+        return _cost_table(arguments.costs, arguments)
     return given
 
 
-def _scenarios_of(texts: list) -> dict:
+def _scenarios_of(arguments) -> dict:
     "Name -> costs, of NAME=FILE, or NAME=FP:FN of numbers and columns."
-    form, found = "NAME=FILE or NAME=FP:FN", {}
+    texts, form, found = arguments.scenario, "NAME=FILE or NAME=FP:FN", {}
     for name, text in _pairs(texts, "--scenario", form).items():
         parts = text.split(":")
         if len(parts) == 2 and all(parts) and not Path(text).exists():
             found[name] = dict(zip(("fp", "fn"), map(_number_or_column, parts)))
         else:
-            found[name] = _cost_table(text, "--scenario")
+            found[name] = _cost_table(text, arguments, "--scenario")
     if len(found) < len(texts):
         raise ValueError(f"--scenario: two have one name, of {', '.join(texts)}; give each its own")
     return found
@@ -668,12 +663,12 @@ def _with_columns(costs, frame):
     return {name: frame[cost] if isinstance(cost, str) else cost for name, cost in costs.items()}
 
 
-def _cost_table(path, option: str = "--costs"):
+def _cost_table(path, arguments, option: str = "--costs"):
     "A table of costs with labels in its first row and column; numbers only."
     if ".json" in str(path).lower():
         raise ValueError(f"{option}: JSON does not say which labels are classes; give a table as CSV")
     try:
-        table = read_file(path, index_col=0)
+        table = read_file(path, index_col=0, **_marks(arguments))
     except ValueError as error:
         raise ValueError(f"{option}: {error}") from None
     for column in table.columns:
@@ -809,6 +804,7 @@ def _add_rule_columns(parser):
         ("scores", "COL", "the column of the values (default: as when the rule was made)"),
         ("posteriors", "COL=CLASS,...", "columns of probabilities with their classes"),
         *((name, "C", f"cost of a {of}, as for evaluate") for name, of in _OUTCOMES.items()),
+        *_MARKS,
     )
 
 
@@ -816,7 +812,8 @@ def _rule_of_file(arguments):
     "The rule, and the rows of all files in blocks."
     _need("pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))
-    return rule, (_with_index(block) for path in arguments.files for block in read_blocks(path))
+    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
+    return rule, map(_with_index, blocks)
 
 
 def _with_index(frame):
@@ -903,7 +900,7 @@ def _decided(rule, frame, arguments, capacity) -> tuple:
     "The decision about each row, and what is to be said."
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        values, costs = _rule_values(rule, unnested(frame), arguments), _rule_costs(frame, arguments)
+        values, costs = _rule_values(rule, frame, arguments), _rule_costs(frame, arguments)
         decided = rule.decide(values, costs, capacity=capacity)
     return decided, [str(warning.message) for warning in caught]
 
@@ -917,7 +914,7 @@ def _check(arguments):
     rule, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts, label = None, arguments.label
-    for frame in map(unnested, frames):
+    for frame in frames:
         values = _rule_values(rule, frame, arguments)
         where = _rule_where(rule, frame, arguments)
         models = {rule.model: where if isinstance(where, str) else dict(where)}

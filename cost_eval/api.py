@@ -86,7 +86,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         shift_priors as shift_priors,
     )
     from cost_eval.samples import (
-        Annotators as Annotators,
         Decisions as Decisions,
         Posteriors as Posteriors,
         Scores as Scores,
@@ -101,7 +100,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         decide as decide,
         fit_rule as fit_rule,
     )
-    from cost_eval.expected_cost import plot_decisions as plot_decisions
     from cost_eval.rivals import (
         f_beta_threshold as f_beta_threshold,
         implicit_cost_ratio as implicit_cost_ratio,
@@ -129,7 +127,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.comparisons import (
         best_of as best_of,
         certify as certify,
-        equivalence_test as equivalence_test,
         non_inferiority_test as non_inferiority_test,
         probability_best as probability_best,
         simultaneous_differences as simultaneous_differences,
@@ -167,7 +164,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.planning import (
         confidence_sequence as confidence_sequence,
         cost_alarm as cost_alarm,
-        cost_change as cost_change,
         difference_sequence as difference_sequence,
         paired_power as paired_power,
         required_pairs as required_pairs,
@@ -195,10 +191,8 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.capacity import capacity_curve as capacity_curve
     from cost_eval.missing_labels import (
         bounds_without_labels as bounds_without_labels,
-        labels_to_buy as labels_to_buy,
         prediction_powered as prediction_powered,
         tipping_point as tipping_point,
-        weighted_by_propensity as weighted_by_propensity,
     )
     from cost_eval import scale as scale
     from cost_eval.estimators import (

@@ -331,7 +331,8 @@ class App:
             self._found = read_table(self.frame, label=label)
             label = self._found.label
         except ValueError as error:
-            self._problem = str(error)
+            here = " (here: load a file of the true labels and the models alone)"
+            self._problem = str(error) + here * str(error).startswith("models: ")
         self._offer(label)
         self._compute()
 

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import elementwise
 from scipy.special import betainc, betaincinv, ndtr, stdtr, stdtrit
-from scipy.stats import binom, chi2, norm
+from scipy.stats import binom, norm
 
 from cost_eval.core import (
     Result,
@@ -72,7 +72,7 @@ from cost_eval.core import (
     tanh_sinh,
     unknown_name,
 )
-from .mean_law import OneLook, compressed, share_above, upper_level
+from .mean_law import AllLooks, compressed, share_above, upper_level
 from .metrics import METRICS
 from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
 
@@ -372,14 +372,14 @@ class Sample(NamedTuple):
 # %% ../nbs/20_bootstrap.ipynb #b6b906fe
 #| code-fold: true
 #| code-summary: "Replicates: draws of cells, in blocks"
-def _replicates(draw, parameters, c, n_resamples):
-    """Sums (..., B, J) of J statistics c (..., S, C, J) over draws of the cells: draw(*parameters, size)
-    gives draws (*size, S, C) for parameters (..., S, C) or (..., S).
+def _replicates(n, p, c, n_resamples, draw):
+    """Sums (..., B, J) of J statistics c (..., S, C, J) over draws of n (..., S) examples from cells p
+    (..., S, C).
 
     One test set and many statistics share their draws; a stack of test sets takes its own, in order.
     """
     S, C, J = c.shape[-3:]
-    lead = parameters[0].shape[:-1]
+    lead = n.shape[:-1]
     if lead and c.ndim > 3:
         lead = np.broadcast_shapes(lead, c.shape[:-3])
         c = np.broadcast_to(c, (*lead, S, C, J))
@@ -387,52 +387,36 @@ def _replicates(draw, parameters, c, n_resamples):
         columns, parts = np.moveaxis(c.reshape(-1, S * C, J), 0, 1).reshape(S * C, -1), []
         for block in blocks(n_resamples, 16 * S * C):
             size = block.stop - block.start
-            parts.append(draw(*parameters, (size,)).reshape(size, S * C) @ columns)
+            parts.append(draw.multinomial(n, p, (size, S)).reshape(size, S * C) @ columns)
         return np.moveaxis(np.concatenate(parts).reshape(n_resamples, *c.shape[:-3], J), 0, -2)
-    wide = [np.broadcast_to(a, (*lead, *a.shape[parameters[0].ndim - 1 :])) for a in parameters]
-    flat = [a.reshape(-1, 1, *a.shape[len(lead) :]) for a in wide]
-    c, out = c.reshape(-1, S * C, J), np.empty((len(flat[0]), n_resamples, J))
+    n = np.broadcast_to(n, (*lead, S)).reshape(-1, 1, S)
+    p = np.broadcast_to(p, (*lead, S, C)).reshape(-1, 1, S, C)
+    c, out = c.reshape(-1, S * C, J), np.empty((len(n), n_resamples, J))
     for block in blocks(len(out), 16 * S * C * n_resamples):
         size = len(out[block]), n_resamples
-        drawn = draw(*(a[block] for a in flat), size).reshape(*size, S * C)
+        drawn = draw.multinomial(n[block], p[block], (*size, S)).reshape(*size, S * C)
         out[block] = drawn @ (c[block] if len(c) > 1 else c[0])
     return out.reshape(*lead, n_resamples, J)
 
 
-def _multinomial(rng):
-    "Draws of n (..., S) examples from cells p (..., S, C)."
-    draw = generator(rng)
-    return lambda n, p, size: draw.multinomial(n, p, (*size, n.shape[-1]))
-
-
 def _mean_costs(m, p, c, b, n_resamples, rng):
     "Sorted replicates (..., B) of the sum of the samples' mean costs, or ratios."
-    n = m.sum(-1)
-    if b is not None:
-        columns = _own_columns(c, b)
-        sums = _replicates(_multinomial(rng), (n, p), columns, n_resamples)
-        above, below = np.split(sums, 2, axis=-1)
-        return np.sort(ratio(above, below, undefined=0.0).sum(-1), axis=-1)
-    per_example = c / n[..., None]
-    return np.sort(
-        _replicates(_multinomial(rng), (n, p), per_example[..., None], n_resamples)[..., 0], axis=-1
-    )
+    n, draw = m.sum(-1), generator(rng)
+    if b is None:
+        per_example = (c / n[..., None])[..., None]
+        return np.sort(_replicates(n, p, per_example, n_resamples, draw)[..., 0], axis=-1)
+    own = np.eye(c.shape[-2])[:, None, :]  # a column for each sample: the sum over its cells alone
+    columns = np.concatenate([own * part[..., None] for part in (c, b)], -1)
+    above, below = np.split(_replicates(n, p, columns, n_resamples, draw), 2, axis=-1)
+    return np.sort(ratio(above, below, undefined=0.0).sum(-1), axis=-1)
 
 
-def _own_columns(*parts):
-    "Columns (..., S, C, J) of which each sums one part over the cells of one sample: J = parts x samples."
-    own = np.eye(parts[0].shape[-2])[:, None, :]
-    return np.concatenate([own * part[..., None] for part in parts], -1)
-
-
-def _order_statistics(ordered, low, high):
-    "The replicates number floor(share B) + 1 from either end, for the shares `low` and `high`."
+def _order_statistics(ordered, tail):
+    "The replicates number floor(tail B) + 1 from either end."
     B = ordered.shape[-1]
-    below, above = (np.floor(np.multiply(share, B) + 1e-9).astype(int) for share in (low, high))
-    ranks = np.broadcast_arrays(below, B - 1 - above, ordered[..., 0])[:2]
-    ranks = np.clip(np.stack(ranks, -1), 0, B - 1)
-    found = np.take_along_axis(ordered, ranks, -1)
-    return found[..., 0], found[..., 1]
+    below = np.floor(np.multiply(tail, B) + 1e-9).astype(int)
+    below = np.clip(np.broadcast_to(below, ordered.shape[:-1])[..., None], 0, B - 1)
+    return tuple(np.take_along_axis(ordered, rank, -1)[..., 0] for rank in (below, B - 1 - below))
 
 
 def _from_replicates(mean, error, ordered, limits):
@@ -442,7 +426,7 @@ def _from_replicates(mean, error, ordered, limits):
     B = ordered.shape[-1]
 
     def ends(tail):
-        found = _order_statistics(ordered, tail, tail)
+        found = _order_statistics(ordered, tail)
         shown = np.multiply(tail, B) >= 1 - 1e-9
         return tuple(np.where(shown, end, limit) for end, limit in zip(found, limits))
 
@@ -471,7 +455,7 @@ def _moments(m, c, b=None):
     if n.min() < 2:
         raise TooFew(
             f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
-            "clopper_pearson, betting and likelihood_ratio need none"
+            "clopper_pearson and betting need none"
         )
     mean, mass, z = _centred(m, c, b)
     squares = (m * z**2).sum(-1)
@@ -690,295 +674,6 @@ def _percentile(m, c, b=None, *, n_resamples, rng):
     drawn = _mean_costs(m, m / m.sum(-1, keepdims=True), c, b, n_resamples, rng)
     return _from_replicates(*_plain_moments(m, c, b), drawn, _limits(c, b))
 
-# %% ../nbs/20_bootstrap.ipynb #59ea6b64
-#| code-fold: true
-#| code-summary: "BCa"
-def _bca_fit(mean, error, ordered, acceleration):
-    "Order statistics at levels shifted for bias and skewness."
-    near = 1e-12 * np.abs(ordered).max(-1, keepdims=True)
-    gap = ordered - np.expand_dims(mean, -1)
-    below = ((gap < -near) + 0.5 * (np.abs(gap) <= near)).mean(-1)
-    B = ordered.shape[-1]
-    bias = norm.ppf(np.clip(below, 0.5 / B, 1 - 0.5 / B))
-
-    def ends(tail):
-        z = norm.isf(tail)
-        shifted = []
-        for sign in (-1, 1):
-            start = bias + sign * z
-            bend = 1 - acceleration * start
-            shifted.append(norm.cdf(bias + start / np.where(bend > 0, bend, np.nan)))
-        low, high = np.nan_to_num(shifted[0], nan=0.0), np.nan_to_num(shifted[1], nan=1.0)
-        return _order_statistics(ordered, low, 1 - high)
-
-    return Fit(mean, error, ends, ordered)
-
-
-@add_method("bca", guarantee="none", source="Efron 1987", ratios=True)
-def _bca(m, c, b=None, *, n_resamples, rng):
-    "Bias-corrected and accelerated bootstrap; the acceleration is the skewness of the influence values."
-    mean, error = _moments(m, c, b)
-    _, mass, z = _centred(m, c, b)
-    n, influence = m.sum(-1, keepdims=True), z / mass[..., None]
-    second, third = ((m * influence**power).sum((-2, -1)) for power in (2, 3))
-    skew = np.divide(third, 6 * second**1.5, out=np.zeros_like(second), where=second > 0)
-    return _bca_fit(mean, error, _mean_costs(m, m / n, c, b, n_resamples, rng), skew)
-
-# %% ../nbs/20_bootstrap.ipynb #1adbebb8
-#| code-fold: true
-#| code-summary: "Bootstrap-t"
-def _studentised_fit(mean, error, draws, spread, limits):
-    "Ends from quantiles of t = (replicate - mean) / spread; infinite where a replicate has no spread."
-    gap = draws - np.expand_dims(mean, -1)
-    scale = np.abs(np.stack(limits)).max(0)[..., None]
-    still = spread <= 1e-12 * scale
-    moved = np.where(np.abs(gap) > 1e-12 * scale, np.copysign(np.inf, gap), 0.0)
-    t = np.sort(np.where(still, moved, gap / np.where(still, 1, spread)), axis=-1)
-
-    def ends(tail):
-        t_low, t_high = _order_statistics(t, tail, tail)
-        with np.errstate(invalid="ignore"):
-            low, high = mean - t_high * error, mean - t_low * error
-        low, high = np.where(error > 0, low, mean), np.where(error > 0, high, mean)
-        return np.maximum(low, limits[0]), np.minimum(high, limits[1])
-
-    return Fit(mean, error, ends, np.sort(draws, axis=-1))
-
-
-@add_method("bootstrap_t", guarantee="none", source="Efron & Tibshirani 1993, chapter 12", ratios=True)
-def _bootstrap_t(m, c, b=None, *, n_resamples, rng):
-    "Studentised bootstrap, cut at the smallest and largest cost that is possible."
-    mean, error = _moments(m, c, b)
-    n, (_, _, z) = m.sum(-1), _centred(m, c, b)
-    b = np.ones(z.shape) if b is None else np.broadcast_to(b, z.shape)
-    columns = _own_columns(z, b, z**2, z * b, b**2)
-    sums = _replicates(_multinomial(rng), (n, m / n[..., None]), columns, n_resamples)
-    total, mass, *squares = np.split(sums, 5, axis=-1)
-    shift, size = ratio(total, mass, undefined=0.0), n[..., None, :]
-    left = np.maximum(squares[0] - 2 * shift * squares[1] + shift**2 * squares[2], 0)
-    spread = np.sqrt((ratio(left * size, mass**2, undefined=0.0) / (size - 1)).sum(-1))
-    limits = tuple(limit + 0 * mean for limit in _limits(c, b))
-    return _studentised_fit(mean, error, shift.sum(-1) + np.expand_dims(mean, -1), spread, limits)
-
-# %% ../nbs/20_bootstrap.ipynb #b13f93cc
-#| code-fold: true
-#| code-summary: "Dirichlet"
-@add_method("dirichlet", guarantee="none", source="conjugate posterior; Berger et al. 2015", smoothing=True)
-def _dirichlet(m, c, *, prior=None, n_resamples, rng):
-    "Equal-tailed credible interval; the prior is one example spread over the cells unless said otherwise."
-    if prior is None:
-        prior = 1 / m.shape[-1]
-    prior = check_range(prior, "prior", 0, np.inf, shape=(), hint="1 / number of cells is one example in all")
-    a, rng = m + prior, generator(rng)
-    total = a.sum(-1, keepdims=True)
-    p = a / total
-    means = (p * c).sum(-1, keepdims=True)
-    error = np.sqrt((p * (c - means) ** 2 / (total + 1)).sum((-2, -1)))
-
-    def draw(size_of, a, size):
-        gamma = rng.standard_gamma(a, (*size, *a.shape[-2:]))
-        return gamma / gamma.sum(-1, keepdims=True)
-
-    draws = _replicates(draw, (total[..., 0], a), c[..., None], n_resamples)[..., 0]
-    return _from_replicates(means.sum((-2, -1)), error, np.sort(draws, -1), _limits(c))
-
-# %% ../nbs/20_bootstrap.ipynb #b66181e7
-#| code-fold: true
-#| code-summary: "Exact bootstrap: the lattice"
-_LATTICE = 2**16  # points of the Fourier transform
-
-
-def _whole(costs, n):
-    """A scale (L,) on which the differences of costs (L, C) are whole numbers, their greatest common divisor,
-    and whether all sums of n (L, 1) of them fit the lattice: their own scale, or up to 20 times the one on
-    which the least difference is 1.
-    """
-    gaps = costs - costs.min(-1, keepdims=True)
-    least = np.where(gaps > 0, gaps, np.inf).min(-1, keepdims=True)
-    scales = np.concatenate([np.ones_like(least), np.arange(1, 21) / least], -1)
-    units = gaps[:, None] * scales[..., None]
-    nearest = np.rint(units)
-    close = ((np.abs(units - nearest) <= 1e-9 * np.maximum(nearest, 1)) & (units < 2**53)).all(-1)
-    common = np.gcd.reduce(np.where(close[..., None], nearest, 0).astype(np.int64), axis=-1)
-    exact = close & (common > 0) & (nearest.max(-1) * n / np.maximum(common, 1) + 1 <= _LATTICE)
-    first = np.arange(len(costs)), exact.argmax(-1)
-    return scales[first], common[first], exact[first]
-
-
-def _lattice(p, v, n):
-    "Step of the lattice for sums of n draws of v from p, all (L, S, ...), and whether it holds all sums."
-    seen = p > 0
-    v = np.where(seen, v, np.where(seen, v, np.inf).min(-1, keepdims=True))
-    spread = np.ptp(v, axis=-1)
-    whole, widest = (n * spread).sum(-1), spread.max(-1)
-    variance = (n * (p * (v - (p * v).sum(-1, keepdims=True)) ** 2).sum(-1)).sum(-1)
-    bernstein = 20 * widest / 3
-    reach = bernstein + np.sqrt(bernstein**2 + 40 * variance)
-    total = n.sum(-1)
-    fits = (whole <= 2 * reach) & (total < _LATTICE // 2)
-    step = np.where(fits, whole / np.maximum(_LATTICE - 2 - total, 1), 2 * reach / (_LATTICE - 2))
-    if n.shape[-1] == 1:
-        scale, common, exact = _whole(v[:, 0] * n, n)
-        step, fits = np.where(exact, common / scale / n[:, 0], step), fits | exact
-    return np.where(step > 0, step, 1.0), fits | (whole == 0)
-
-# %% ../nbs/20_bootstrap.ipynb #1c1156f7
-#| code-fold: true
-#| code-summary: "Exact bootstrap: the Fourier transform"
-def _characteristic(p, x, n):
-    "Fourier transform, by definition, of sums of n (L, S) draws of x (L, S, C), in steps, from p."
-    turn, power = -2j * np.pi * np.arange(_LATTICE // 2 + 1) / _LATTICE, 1.0
-    for s in range(p.shape[1]):
-        one = sum(p[:, s, cell, None] * np.exp(turn * x[:, s, cell, None]) for cell in range(p.shape[2]))
-        power = power * one ** n[:, s, None]
-    return power
-
-
-def _bootstrap_distribution(p, v, n):
-    """Sums of n (L, S) draws of values v (L, S, C) from p (L, S, C): the smallest (L,), the step (L,) from
-    one to the next, and their probabilities (L, points).
-    """
-    rows, (L, S, _) = np.arange(len(p))[:, None], p.shape
-    step, complete = _lattice(p, v, n)
-    least = np.where(p > 0, v, np.inf).min(-1, keepdims=True)
-    k, part = np.divmod(np.where(p > 0, v - least, 0) / step[:, None, None], 1)
-    up = part > 1 - 1e-9  # a whole number but for the last digits
-    k, part = k + up, np.where(up, 0.0, part)
-    power = 1.0
-    for s in range(S):
-        below, weight = k[:, s].astype(np.int64), p[:, s]
-        one = np.bincount(
-            (rows * _LATTICE + below % _LATTICE).ravel(), (weight * (1 - part[:, s])).ravel(), L * _LATTICE
-        )
-        one += np.bincount(
-            (rows * _LATTICE + (below + 1) % _LATTICE).ravel(), (weight * part[:, s]).ravel(), L * _LATTICE
-        )
-        power = power * np.fft.rfft(one.reshape(L, -1)) ** n[:, s, None]
-    mean = (p * (k + part)).sum(-1)
-    variance = (n * (p * (k + part - mean[..., None]) ** 2).sum(-1)).sum(-1)
-    blurred = (n * (p * part * (1 - part)).sum(-1)).sum(-1) > 1e-4 * variance  # by costs between two points
-    if blurred.any():
-        power[blurred] = _characteristic(p[blurred], (k + part)[blurred], n[blurred])
-    mass = np.maximum(np.fft.irfft(power, _LATTICE), 0)
-    centre = (n * mean).sum(-1)
-    first = np.where(complete, 0, np.maximum(np.rint(centre).astype(np.int64) - _LATTICE // 2, 0))
-    mass = np.take_along_axis(mass, (first[:, None] + np.arange(_LATTICE)) % _LATTICE, -1)
-    return (n * least[..., 0]).sum(-1) + first * step, step, mass / mass.sum(-1, keepdims=True)
-
-# %% ../nbs/20_bootstrap.ipynb #3c807baf
-#| code-fold: true
-#| code-summary: "Exact bootstrap: the method"
-@add_method("exact_bootstrap", guarantee="none", source=_BOOTSTRAP + ", by transform", smoothing=True)
-def _exact_bootstrap(m, c, *, laplace=0.0):
-    "What infinitely many replicates would give: quantiles of the bootstrap distribution itself."
-    n, p = m.sum(-1), _smooth(m, laplace)
-    v = c / n[..., None]
-    lead = np.broadcast_shapes(p.shape[:-2], v.shape[:-2])
-    p_flat = np.broadcast_to(p, (*lead, *p.shape[-2:])).reshape(-1, *p.shape[-2:])
-    v_flat = np.broadcast_to(v, (*lead, *p.shape[-2:])).reshape(-1, *p.shape[-2:])
-    n_flat = np.broadcast_to(n, (*lead, n.shape[-1])).reshape(-1, n.shape[-1])
-
-    def read(function, width):
-        out = np.empty((len(p_flat), width))
-        for block in blocks(len(p_flat), 80 * _LATTICE):
-            out[block] = function(
-                block, *_bootstrap_distribution(p_flat[block], v_flat[block], n_flat[block])
-            )
-        return out.reshape(*lead, width)
-
-    def quantiles(levels):
-        levels = np.broadcast_to(levels, (*lead, np.shape(levels)[-1])).reshape(len(p_flat), -1)
-
-        def of_block(block, first, step, mass):
-            row = np.arange(len(mass))[:, None]
-            stacked = (np.cumsum(mass, -1) + 2 * row).ravel()
-            index = np.searchsorted(stacked, levels[block] - 1e-12 + 2 * row) - row * _LATTICE
-            return first[:, None] + np.clip(index, 0, _LATTICE - 1) * step[:, None]
-
-        return read(of_block, levels.shape[-1])
-
-    def ends(tail):
-        found = quantiles(np.stack(np.broadcast_arrays(tail, 1 - np.asarray(tail)), -1))
-        return found[..., 0], found[..., 1]
-
-    def p_value(x):
-        def of_block(block, first, step, mass):
-            at = first[:, None] + np.arange(_LATTICE) * step[:, None]
-            near = 1e-9 * step[:, None]
-            return np.minimum((mass * (at <= x + near)).sum(-1), (mass * (at >= x - near)).sum(-1))[:, None]
-
-        return np.minimum(2 * read(of_block, 1)[..., 0], 1.0)
-
-    return Fit(*_smoothed_moments(m, p, c), ends, quantiles((np.arange(1000) + 0.5) / 1000), p_value)
-
-# %% ../nbs/20_bootstrap.ipynb #ff323ce4
-#| code-fold: true
-#| code-summary: "Likelihood ratio"
-def _tilted(m, e, t):
-    """Distance from the largest cost, and -2 log likelihood ratio, of the p = t m / (e + d) that maximises
-    the cost plus t times the log likelihood; e (..., S, C): how far each cell's cost is from the largest.
-    """
-    t, seen = t[..., None], m > 0
-    closest = np.where(seen, e, np.inf).min(-1)
-    d = np.maximum(t * m.sum(-1) - e.max(-1), t * np.where(e == 0, m, 0).sum(-1))
-    d = np.maximum(d, t * np.where(e <= closest[..., None], m, 0).sum(-1) - closest)
-    d = np.maximum(d, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(
-            40
-        ):  # Newton on the weighted harmonic mean, concave in d: from the left, never too far
-            share = np.where(seen, m / (e + d[..., None]), 0)
-            total, square = share.sum(-1), (share / (e + d[..., None])).sum(-1, where=seen)
-            move = np.maximum(
-                np.nan_to_num((t - 1 / total) * total**2 / square, nan=0, posinf=0, neginf=0), 0
-            )
-            d = d + move
-            if (move <= 1e-14 * d).all():
-                break
-        p = np.where(seen, t[..., None] * m / (e + d[..., None]), 0)
-        likelihood = np.where(seen, m * np.log(p * m.sum(-1, keepdims=True) / np.where(seen, m, 1)), 0)
-    return (p * e).sum((-2, -1)), -2 * likelihood.sum((-2, -1))
-
-
-def _likelihood_top(m, c, limit=None, value=None):
-    """Largest cost with a -2 log likelihood ratio of at most `limit`, and that ratio; or both where the cost
-    has come to `value`.
-    """
-    top = c.max(-1, keepdims=True)
-    e = np.broadcast_to(top - c, np.broadcast_shapes(m.shape, c.shape))
-    most, scale = top.sum((-2, -1)), e.max((-2, -1))
-    middle = np.log(np.where(scale > 0, scale, 1) / m.sum(-1).max(-1))
-    low, high = middle - 35, middle + 27
-    for _ in range(52):
-        half = (low + high) / 2
-        below, used = _tilted(m, e, np.exp(half))
-        beyond = used > limit if value is None else most - below > value
-        low, high = np.where(beyond, half, low), np.where(beyond, high, half)
-    below, used = _tilted(m, e, np.exp(high))
-    return most - below, used
-
-
-@add_method("likelihood_ratio", guarantee="none", source="Wilks 1938; the dual as in Owen 1988")
-def _likelihood_ratio(m, c):
-    "Range of the cost over the cell probabilities within chi2 / 2 of the largest log likelihood."
-    n, m = m.sum(-1, keepdims=True), np.asarray(m, float)
-    means = (m * c).sum(-1, keepdims=True) / n
-    mean = means.sum((-2, -1))
-    error = np.sqrt((m * (c - means) ** 2 / n**2).sum((-2, -1)))
-
-    def ends(tail):
-        limit = chi2.isf(2 * np.asarray(tail), 1)
-        return -_likelihood_top(m, -c, limit)[0], _likelihood_top(m, c, limit)[0]
-
-    def p_value(x):
-        above = chi2.sf(_likelihood_top(m, c, value=x)[1], 1)
-        below = chi2.sf(_likelihood_top(m, -c, value=-x)[1], 1)
-        least, most = c.min(-1).sum(-1), c.max(-1).sum(-1)
-        found = np.where(mean < x, above, np.where(mean > x, below, 1.0))
-        return np.where((x < least) | (x > most), 0.0, found)
-
-    return Fit(mean, error, ends, None, p_value)
-
 # %% ../nbs/20_bootstrap.ipynb #cpcell3
 #| code-fold: true
 #| code-summary: "Clopper-Pearson: the method"
@@ -1058,7 +753,7 @@ def _within(c, low, high):
 @add_method(
     "betting",
     guarantee="proved: Waudby-Smith & Ramdas 2024",
-    source="Waudby-Smith & Ramdas 2024, hedged capital; for one look (8.6)",
+    source="Waudby-Smith & Ramdas 2024, hedged capital, at its last look",
 )
 def _betting(m, c):
     "Costs at which a gambler who bets on a lower and one who bets on a higher cost both stay poor."
@@ -1066,8 +761,8 @@ def _betting(m, c):
     counts, z, lead = _pooled(m, c)
     least, most = z.min(-1), z.max(-1)
     span = np.where(most > least, most - least, 1.0)
-    above = OneLook(counts, (z - least[:, None]) / span[:, None])
-    below = OneLook(counts, (most[:, None] - z) / span[:, None])
+    above = AllLooks.at_the_end(counts, (z - least[:, None]) / span[:, None])
+    below = AllLooks.at_the_end(counts, (most[:, None] - z) / span[:, None])
 
     def ends(tail):
         tail = np.broadcast_to(tail, lead).reshape(-1)
@@ -1121,7 +816,6 @@ def _sample(
     *,
     priors=None,
     normalized=False,
-    stratified=False,
     joint=False,
     factor=1.0,
     can=(None, None),
@@ -1131,7 +825,7 @@ def _sample(
     or one for each class.
     """
     name = name or ("joint" if joint else "counts")
-    normalized, stratified = check_flag(normalized, "normalized"), check_flag(stratified, "stratified")
+    normalized = check_flag(normalized, "normalized")
     table, values = aligned(counts, costs, joint=joint, name=name)
     table = check_counts(table, table.shape[-2 - joint :], name, whole=True)
     classes, decisions = _names(counts, costs, values.shape, name)
@@ -1141,13 +835,13 @@ def _sample(
     if joint:
         cells = cells[..., :, None] - factor * cells[..., None, :]
         table, cells, sides = _attainable_cells(table, cells, list(decisions), can)
-    table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized or stratified)
+    table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized)
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
     if normalized:  # the right decisions cost nothing, as in the metric
         standard = values / unit[..., None, None]
         standard = standard - standard.min(-1, keepdims=True)
-        cells = (cells if joint else standard) / _naive(standard, weight)[..., None, None]
+        cells = standard / _naive(standard, weight)[..., None, None]
         unit = power_of_two(cells, (-2, -1))
         cells = cells / unit[..., None, None]
     called = _cell_words(cells * unit[..., None, None], classes, sides, weight is not None)
@@ -1236,14 +930,14 @@ def _naive(costs, weight):
 # %% ../nbs/20_bootstrap.ipynb #choosecell
 #| code-fold: true
 #| code-summary: "Choosing a method; warnings"
-_DEFAULTS = {"single": "clopper_pearson", "paired": "clopper_pearson"}  # what the leagues support
+_DEFAULT = "clopper_pearson"  # what the leagues support
 
 
 def _choose(method, options, use, sample):
     "The record of a method that is fit for the use and knows the options."
     check_choice(method, ["auto", *METHODS], "method")
     if method == "auto":
-        method = _DEFAULTS[use]
+        method = _DEFAULT
     known = {name: record for name, record in METHODS.items() if getattr(record, use)}
     if method not in known:
         what = "one classifier's cost" if use == "single" else "differences"
@@ -1299,8 +993,8 @@ def _warn_of_smoothing(sample, fit, low, high):
         mean, plain_mean, half = parts
         warnings.warn(
             f"pseudo-examples in {m.shape[-1] * m.shape[-2]} cells move the mean from {plain_mean:.3g} to "
-            f"{mean:.3g}, more than the interval's half width {half:.2g}; a smaller laplace (or prior), or a "
-            "method that needs none (clopper_pearson, likelihood_ratio), keeps to the data",
+            f"{mean:.3g}, more than the interval's half width {half:.2g}; a smaller laplace, or a "
+            "method that needs none (clopper_pearson), keeps to the data",
             stacklevel=5,
         )
 
@@ -1342,7 +1036,7 @@ def interval(
         divide by the naive cost at `priors`, as `normalized_expected_cost` does; without priors, at the test
         set's class sizes, taken as given
     **options
-        of the method: laplace (bcost, exact_bootstrap), prior (dirichlet)
+        of the method: laplace (bcost)
 
     Returns
     -------
@@ -1442,7 +1136,7 @@ def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
 def _unseen(sample, record, fields, signs):
     "What is said of the costliest cells where they were not seen; for one test set only."
     low, high = fields[:2]
-    told = record.name in ("clopper_pearson", "likelihood_ratio", "betting") and sample.called is not None
+    told = record.name in ("clopper_pearson", "betting") and sample.called is not None
     if np.ndim(low) or not told:
         return ()
     m = sample.m
@@ -1469,7 +1163,6 @@ def difference(
     priors: Priors | None = None,
     n_resamples: int = 1000,
     rng: Rng = None,
-    normalized: bool = False,
     factor: float = 1.0,
     first: Any = None,
     second: Any = None,
@@ -1493,15 +1186,13 @@ def difference(
         replicates, for the methods that draw
     rng : Generator or int, optional
         for the methods that draw
-    normalized : bool, default False
-        divide by the naive cost, as in `interval`
     factor : float, default 1.0
         the second classifier's cost is multiplied by it: 1.02 asks whether the first is 2 % costlier
     first, second : label or sequence, optional
         decisions that each side can take, as in `attainable`: one label for a constant that was declared
         (not one that was observed); default: all
     **options
-        of the method: laplace (bdelta_cost, exact_bootstrap), prior (dirichlet)
+        of the method: laplace (bdelta_cost)
 
     Returns
     -------
@@ -1520,11 +1211,9 @@ def difference(
     Difference(-0.1934 to 0.2468, mean 0.02667, normal, 95%)
     """
     factor = check_range(factor, "factor", 0, np.inf, shape=())
-    given: dict = {"priors": priors, "normalized": normalized, "factor": factor, "can": (first, second)}
-    sample = _sample(joint, costs, joint=True, **given)
-    quantity = "normalized cost" if normalized else "cost per example"
+    sample = _sample(joint, costs, priors=priors, joint=True, factor=factor, can=(first, second))
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
-    return sample_difference(sample, quantity=quantity, **options)
+    return sample_difference(sample, **options)
 
 
 def sample_difference(
@@ -1608,7 +1297,6 @@ def independent_difference(
     priors: Priors | None = None,
     n_resamples: int = 1000,
     rng: Rng = None,
-    normalized: bool = False,
     **options: Any,
 ) -> Difference:
     """Confidence interval and test for the difference of expected costs on two separate test sets.
@@ -1619,7 +1307,7 @@ def independent_difference(
         whole confusion counts of the two test sets
     costs : CostMatrix or array (..., K, M)
         of both
-    method, confidence, priors, n_resamples, rng, normalized, **options
+    method, confidence, priors, n_resamples, rng, **options
         as for `difference`; each test set (with priors each class of it) is a sample of its own
 
     Returns
@@ -1632,11 +1320,10 @@ def independent_difference(
     >>> independent_difference([[90, 10], [4, 16]], [[95, 5], [9, 11]], [[0, 1], [5, 0]], method="normal")
     Difference(-0.4562 to 0.1229, mean -0.1667, normal, 95%)
     """
-    given, sides = {"priors": priors, "normalized": normalized}, {"counts_a": counts_a, "counts_b": counts_b}
-    a, b = (_sample(counts, costs, name=name, **given) for name, counts in sides.items())
-    quantity = "normalized cost" if normalized else "cost per example"
+    sides = {"counts_a": counts_a, "counts_b": counts_b}
+    a, b = (_sample(counts, costs, priors=priors, name=name) for name, counts in sides.items())
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
-    return sample_difference(_side_by_side(a, b), quantity=quantity, **options)
+    return sample_difference(_side_by_side(a, b), **options)
 
 
 def _side_by_side(first: Sample, second: Sample) -> Sample:
@@ -1666,7 +1353,6 @@ def bcost(
     confidence: float = 0.95,
     laplace: float = 0.1,
     n_resamples: int = 1000,
-    stratified: bool = False,
     priors: Priors | None = None,
     rng: Rng = None,
 ) -> Interval:
@@ -1684,10 +1370,8 @@ def bcost(
         lambda, pseudo-examples added to every cell
     n_resamples : int, default 1000
         replicates
-    stratified : bool, default False
-        keep the number of test examples of each class
     priors : array (..., K) or mapping, optional
-        class priors of the deployment; implies stratified
+        class priors of the deployment: the number of test examples of each class is kept as it is
     rng : Generator or int, optional
         for the draws
 
@@ -1701,7 +1385,7 @@ def bcost(
     >>> bcost([[90, 8], [1, 1]], [[0, 1], [20, 0]], rng=0)
     Interval(0.04 to 0.85, mean 0.2998, bcost, 95%)
     """
-    sample = _sample(counts, costs, priors=priors, stratified=stratified)
+    sample = _sample(counts, costs, priors=priors)
     options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
     return sample_interval(sample, method="bcost", **options)
 
@@ -1774,16 +1458,14 @@ def bootstrap_coverage(
     *,
     n: int = 1000,
     laplace: Numbers = 0.0,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
     n_sets: int = 1000,
     method: Literal["expansion", "inversion"] = "expansion",
     rng: Rng = None,
 ) -> Coverage:
-    """How often `bcost` or `bdelta_cost` hold the true cost, with the noise of the replicates integrated out.
+    """How often 95 % intervals of `bcost` or `bdelta_cost`, of 1,000 replicates, hold the true cost.
 
-    Given a test set, a replicate lies at or below the truth with some probability F, and the interval holds
-    the truth if a binomial number of replicates does: no replicate needs to be drawn. F is that of a mean
+    The noise of the replicates is integrated out: given a test set, each lies at or below the truth with some
+    probability F, and the interval holds the truth if a binomial number of them does. F is that of a mean
     of `n` independent costs: by its Edgeworth expansion, or by inverting its characteristic function.
 
     Parameters
@@ -1796,10 +1478,6 @@ def bootstrap_coverage(
         examples of a test set, and of a replicate
     laplace : float or array (L,), default 0.0
         lambda, pseudo-examples added to every cell; several are tried on the same test sets
-    confidence : float, default 0.95
-        of the interval
-    n_resamples : int, default 1000
-        replicates of the interval
     n_sets : int, default 1000
         test sets to draw
     method : {"expansion", "inversion"}, default "expansion"
@@ -1832,8 +1510,7 @@ def bootstrap_coverage(
     """
     check_choice(method, ("expansion", "inversion"), "method")
     n, n_sets = check_integer(n, "n", 1, 10**12), check_integer(n_sets, "n_sets", 2, 10**7)
-    lambdas, confidence = _check_laplace(laplace, shape=None), check_confidence(confidence)
-    n_resamples = check_integer(n_resamples, "n_resamples", 1, 10**9)
+    lambdas = _check_laplace(laplace, shape=None)
     p = check_range(probabilities, "probabilities", 0, 1, ends="[]", hint="of the cells of one example")
     c = check_range(costs, "costs", hint="one for each cell")
     if not p.ndim or not p.size or not np.allclose(p.sum(-1), 1):
@@ -1842,7 +1519,7 @@ def bootstrap_coverage(
         p, c = np.broadcast_arrays(p, c)
     except ValueError:
         raise ValueError(f"costs: one for each of {p.shape[-1]} cells, got shape {c.shape}") from None
-    rng, holds = generator(rng), _share_that_holds(n_resamples, confidence)
+    rng, holds = generator(rng), _share_that_holds()
     shape, cells = p.shape[:-1], p.shape[-1]
     below = _below_by_expansion if method == "expansion" else _below_by_inversion
     shares = []
@@ -1856,13 +1533,11 @@ def bootstrap_coverage(
     return Coverage(*np.moveaxis(np.reshape(shares, (*shape, *np.shape(lambdas), 2)), -1, 0))
 
 
-@lru_cache(maxsize=4)
-def _share_that_holds(n_resamples, confidence):
+@lru_cache(maxsize=1)
+def _share_that_holds():
     "A function: probability F of a replicate at or below the truth -> that of the interval to hold it."
-    low = int(np.floor((1 - confidence) / 2 * n_resamples + 1e-9)) + 1
-    high = n_resamples + 1 - low
     grid = np.sin(np.linspace(0, np.pi / 2, 20_001)) ** 2  # dense at both ends
-    share = binom.cdf(high - 1, n_resamples, grid) - binom.cdf(low - 1, n_resamples, grid)
+    share = binom.cdf(974, 1000, grid) - binom.cdf(25, 1000, grid)  # ranks 26 to 975
     return lambda below: np.interp(below, grid, share)
 
 
@@ -2196,8 +1871,6 @@ def metric_interval(
     priors: Priors | None = None,
     method: Literal["auto", "clopper_pearson", "percentile"] = "auto",
     confidence: float = 0.95,
-    laplace: float = 0.0,
-    stratified: bool = False,
     n_resamples: int = 1000,
     rng: Rng = None,
     **metric_args: Any,
@@ -2225,10 +1898,6 @@ def metric_interval(
         "auto" is clopper_pearson where the metric allows it
     confidence : float, default 0.95
         nominal coverage
-    laplace : float, default 0.0
-        pseudo-examples added to every cell before drawing; percentile only
-    stratified : bool, default False
-        take the number of test examples of each class as given
     n_resamples : int, default 1000
         replicates; percentile only
     rng : Generator or int, optional
@@ -2258,7 +1927,6 @@ def metric_interval(
         check_choice(metric, METRICS, "metric")
     check_choice(method, ("auto", "clopper_pearson", "percentile"), "method")
     check_integer(n_resamples, "n_resamples", 100, hint="1000 is usual")
-    laplace, stratified = _check_laplace(laplace), check_flag(stratified, "stratified")
     label = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     f = METRICS[metric] if isinstance(metric, str) else metric
     f = next((known for known in METRICS.values() if known.function is f), f)  # `mcc` is "mcc"
@@ -2272,45 +1940,41 @@ def metric_interval(
     confidence, weight = check_confidence(confidence), None
     if priors is not None:
         weight = check_priors(priors, len(table), classes=classes)
-    if method != "percentile" and not laplace:
-        asked = table.astype(np.int64), f, weight, stratified, confidence, metric_args
+    if method != "percentile":
+        asked = table.astype(np.int64), f, weight, confidence, metric_args
         found = _ratio_interval(*asked) or _joint_interval(*asked)
         if found is not None:
             return found
     if method == "clopper_pearson":
         raise ValueError(f"method: {label} is not a metric of two classes in METRICS; take percentile")
-    rule = {"laplace": laplace, "n_resamples": n_resamples, "rng": rng}
-    return _percentile_interval(
-        table.astype(np.int64), f, label, weight, stratified, confidence, rule, metric_args
-    )
+    drawn, here = _drawn_tables(table.astype(np.int64), weight, n_resamples, rng)
+    return _percentile_interval(drawn, here, f, label, confidence, metric_args)
 
 
-def _percentile_interval(table, f, label, weight, stratified, confidence, rule, metric_args):
-    "Percentiles of the bootstrap, for any function of the counts."
-    B = rule["n_resamples"]
-    drawn, here = _drawn_tables(table, weight, stratified, rule["laplace"], B, rule["rng"])
+def _percentile_interval(drawn, here, f, label, confidence, metric_args):
+    "Percentiles of any function of the counts over the tables drawn."
     values, here = np.asarray(f(drawn, **metric_args), float), float(f(here, **metric_args))
     kept = np.sort(values[~np.isnan(values)])
     if not len(kept):
         raise ValueError(f"metric: {label} is undefined in every replicate of these counts")
-    lost = len(values) - len(kept)
+    B, lost = len(values), len(values) - len(kept)
     notes = (f"{lost} of {B} replicates leave {label} undefined and were left out.",) if lost else ()
     notes += ("No guarantee: percentiles of resamples know only what was seen.",)
     tail = (1 - confidence) / 2
-    low, high = _order_statistics(kept, tail, tail)
+    low, high = _order_statistics(kept, tail)
     error = float(kept.std(ddof=1)) if np.isfinite(kept).all() and len(kept) > 1 else np.inf
     facts = here, error, kept, "percentile", confidence, notes, label, "none"
     return Interval(float(low), float(high), *facts)
 
 
-def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
+def _ratio_interval(table, metric, weight, confidence, metric_args):
     "The interval of a metric of two classes that is a ratio of linear functions, or None."
     form = getattr(metric, "linear_fractional", None)
     if form is None or table.shape != (2, 2):
         return None
     arguments = _parameters(metric, metric_args)
     given = metric.name == "normalized_expected_cost"  # divided by what the classes' own shares cost
-    if weight is None and not stratified and not given:
+    if weight is None and not given:
         if not table.sum():
             raise ValueError("counts: all are 0, so there is no test set")
         cells = _cells_of_form(lambda p: form(p, **arguments))
@@ -2335,7 +1999,7 @@ def _ratio_interval(table, metric, weight, stratified, confidence, metric_args):
     return Interval(float(low), float(high), float(here), *facts)
 
 
-def _joint_interval(table, metric, weight, stratified, confidence, metric_args):
+def _joint_interval(table, metric, weight, confidence, metric_args):
     "The interval of a metric of two classes by the joint law of its rates, or None."
     if not isinstance(metric, Metric) or table.shape != (2, 2) or (weight is not None and not weight.all()):
         return None
@@ -2343,7 +2007,7 @@ def _joint_interval(table, metric, weight, stratified, confidence, metric_args):
         raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
     arguments = _parameters(metric, metric_args)
     p = weight[1] if weight is not None else table[1].sum() / table.sum()
-    known = p if weight is not None or stratified else None
+    known = None if weight is None else p
     low, high = monotone_interval(metric, table, known, confidence, **arguments)
     seen = float(
         metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **(metric_args | {"undefined": np.nan}))
@@ -2467,23 +2131,19 @@ def _from_unit(t, least, most):
         return least + np.where(np.isfinite(most), t * width, t / (1 - t))
 
 
-def _drawn_tables(table, weight, stratified, laplace, n_resamples, rng):
-    "Resampled tables (B, K, M), class by class if asked and then weighted, and the table itself likewise."
-    rng, shape = generator(rng), table.shape
-    size = table.sum(1)
-    if weight is None and not stratified:
+def _drawn_tables(table, weight, n_resamples, rng):
+    "Resampled tables (B, K, M), class by class if these have weights, and the table itself likewise."
+    rng, size = generator(rng), table.sum(1)
+    if weight is None:
         if not table.sum():
             raise ValueError("counts: all are 0, so there is no test set")
-        p = _smooth(table.ravel(), laplace)
-        return rng.multinomial(table.sum(), p, n_resamples).reshape(-1, *shape), table
-    missing = np.zeros(len(size), bool) if weight is None else (weight > 0) & (size == 0)
+        drawn = rng.multinomial(table.sum(), table.ravel() / table.sum(), n_resamples)
+        return drawn.reshape(-1, *table.shape), table
+    missing = (weight > 0) & (size == 0)
     if missing.any():
         raise ValueError(f"counts: class {missing.argmax()} has no example, but a prior")
-    p = np.where(size[:, None] + laplace > 0, table + _check_laplace(laplace), 1.0)
-    p = p / p.sum(1, keepdims=True)
-    drawn = rng.multinomial(size, p, (n_resamples, len(size)))
-    if weight is None:
-        return drawn, table
+    p = np.where(size[:, None] > 0, table, 1.0)
+    drawn = rng.multinomial(size, p / p.sum(1, keepdims=True), (n_resamples, len(size)))
     scale = (ratio(weight, size, undefined=0.0) * size.sum())[:, None]
     return drawn * scale, table * scale
 
@@ -2717,7 +2377,7 @@ def explore_interval() -> VBox:
     """
     widgets = optional_import("ipywidgets", extra="book")
     start = _COVERAGE_START
-    names = [name for name, record in METHODS.items() if record.single and name != "exact_bootstrap"]
+    names = [name for name, record in METHODS.items() if record.single]
     controls = {
         "costly": slider("costly errors in 10,000", start["costly"], 1, 100, 1),
         "ratio": slider("a costly error, in cheap ones", start["ratio"], 0, 3, 0.1, log=True),

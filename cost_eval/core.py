@@ -121,7 +121,7 @@ Seed = int | np.integer | Row[int] | np.random.SeedSequence
 Rng = Seed | np.random.Generator | np.random.BitGenerator | None
 
 Rule = Literal["as given", "bayes", "calibrated", "tuned"]
-Together = Literal["auto", "holm", "bonferroni", "max-t"]
+Together = Literal["auto", "holm", "bonferroni"]
 CurveKind = Literal["roc", "pr", "lift", "gain"]
 AreaRule = Literal["exact", "trapezoid", "step"]
 Average = Literal["macro", "weighted", "harmonic", "micro"]
@@ -131,11 +131,6 @@ IntervalMethod = Literal[
     "bcost",
     "bdelta_cost",
     "percentile",
-    "bca",
-    "bootstrap_t",
-    "dirichlet",
-    "exact_bootstrap",
-    "likelihood_ratio",
     "clopper_pearson",
     "betting",
     "binomial_ends",

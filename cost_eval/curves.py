@@ -13,7 +13,7 @@ from .core import AreaRule, Axes, CurveKind, Labels, Numbers, Rng, Row, VBox, Va
 # %% auto #0
 __all__ = ['CURVES', 'PerformanceCurve', 'performance_curve', 'curve_auc', 'ideal_auc', 'worst_auc', 'normalized_auc',
            'sample_directed_binary_tree', 'sample_tree_aucs', 'outperformance_curve_auc', 'outperformance_curve_point',
-           'outperformance_curve', 'outperformance_curve_interval', 'plot_tree_curves', 'explore_tree_curves']
+           'outperformance_curve', 'plot_tree_curves', 'explore_tree_curves']
 
 # %% ../nbs/51_curves.ipynb #d3420523
 from functools import lru_cache
@@ -28,7 +28,6 @@ from cost_eval.core import (
     Result,
     check_1d,
     check_choice,
-    check_confidence,
     check_integer,
     check_range,
     check_within,
@@ -39,7 +38,6 @@ from cost_eval.core import (
     result,
     same_rows,
 )
-from .outperformance import OutperformanceInterval, Reference, add_reference
 from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 
 # %% ../nbs/51_curves.ipynb #6c11c540
@@ -439,7 +437,7 @@ _CURVES_DRAWN, _DEPTH, _GROUPS = 1 << 16, 6, 16
 
 
 @lru_cache(2)
-def _tree_draw(n_curves, depth):
+def _tree_draw(n_curves):
     "Curves in 16 independent groups; the first 7 nodes of each group are a scrambled Sobol sequence."
     from scipy.stats import qmc  # slow to import
 
@@ -447,14 +445,14 @@ def _tree_draw(n_curves, depth):
     for seed in np.random.SeedSequence(2025).spawn(_GROUPS):
         rng, m = np.random.default_rng(seed), n_curves // _GROUPS
         top = qmc.Sobol(14, rng=rng).random(m).T.reshape(7, 2, m)
-        groups.append(_grow(rng, m, depth, top[: 2**depth - 1]))
+        groups.append(_grow(rng, m, _DEPTH, top))
     return np.concatenate(groups, axis=2)
 
 
 @lru_cache(64)
-def _reference_aucs(curve, prevalence, n_curves, depth):
+def _reference_aucs(curve, prevalence, n_curves):
     "Sorted areas of each group of curves, (16, n_curves / 16)."
-    fpr, recall = _tree_draw(n_curves, depth)
+    fpr, recall = _tree_draw(n_curves)
     parts = [slice(i, i + 1024) for i in range(0, n_curves, 1024)]
     area = np.concatenate([_area(curve, fpr[:, part], recall[:, part], prevalence) for part in parts])
     return np.sort(area.reshape(_GROUPS, -1), axis=1)
@@ -466,7 +464,6 @@ def outperformance_curve_auc(
     prevalence: Numbers,
     *,
     n_curves: int = _CURVES_DRAWN,
-    depth: int = _DEPTH,
     return_error: bool = False,
 ) -> Any:
     """Outperformance score of an area: the share of Directed Binary Tree curves with a smaller area.
@@ -484,8 +481,6 @@ def outperformance_curve_auc(
         share of positives, strictly between 0 and 1
     n_curves : int, default 65536
         curves in the reference, a multiple of 16
-    depth : int, default 6
-        levels of the tree
     return_error : bool, default False
         return also the Monte Carlo standard error
 
@@ -509,13 +504,13 @@ def outperformance_curve_auc(
     0.96
     """
     pi, auc = _check_prevalence(prevalence), _check_auc(curve, auc, prevalence)
-    n_curves, depth = check_integer(n_curves, "n_curves", _GROUPS), check_integer(depth, "depth", 1)
+    n_curves = check_integer(n_curves, "n_curves", _GROUPS)
     if n_curves % _GROUPS:
         raise ValueError(f"n_curves: must be a multiple of {_GROUPS}, got {n_curves}")
     auc, pi = np.broadcast_arrays(auc, pi)
     shares = np.empty((_GROUPS, *auc.shape))
     for p in np.unique(pi):
-        areas = _reference_aucs(curve, float(p), n_curves, depth)
+        areas = _reference_aucs(curve, float(p), n_curves)
         shares[:, pi == p] = [np.searchsorted(group, auc[pi == p]) / areas.shape[1] for group in areas]
     score = plain(shares.mean(0))
     return (score, plain(shares.std(0, ddof=1) / np.sqrt(_GROUPS))) if return_error else score
@@ -663,95 +658,6 @@ def outperformance_curve(curve: PerformanceCurve, x: Numbers | None = None) -> t
     x = np.linspace(0.05, 1, 20) if x is None else numbers(x, "x")
     _, fpr, recall = curve.at(x)
     return x, plain(1 - _point_share(fpr, recall))
-
-
-_TREE = add_reference(Reference("tree", lambda s: s, _point_share))
-
-# %% ../nbs/51_curves.ipynb #ce46198d
-def outperformance_curve_interval(
-    curve: CurveKind,
-    y_true: Labels,
-    scores: Vector,
-    *,
-    x: float | None = None,
-    confidence: float = 0.95,
-    n_resamples: int = 500,
-    rng: Rng = None,
-) -> OutperformanceInterval:
-    """Interval for the score of an area, or of a point of a curve: percentile bootstrap within each class.
-
-    It has no guarantee (`guarantee` is "none"): a point of a curve has no fixed threshold and an area no
-    threshold at all, so neither is a mean over a sample, and resamples know only what was seen. Where a curve
-    is nearly perfect it is too short.
-
-    Parameters
-    ----------
-    curve : {"roc", "pr", "lift", "gain"}
-        which
-    y_true : array (N,)
-        labels, 0/1 or booleans
-    scores : array (N,)
-        higher for positives
-    x : float, optional
-        a position on the horizontal axis: interval for that point; None: for the area
-    confidence : float, default .95
-        of the interval
-    n_resamples : int, default 500
-        bootstrap resamples
-    rng : int or Generator, optional
-        seed or generator
-
-    Returns
-    -------
-    OutperformanceInterval
-
-    Examples
-    --------
-    >>> y, scores = np.arange(40) % 2, np.arange(40) % 7 + np.arange(40) % 2
-    >>> found = outperformance_curve_interval("roc", y, scores, rng=0)
-    >>> found.low < found.score < found.high
-    True
-    """
-    confidence = check_confidence(confidence)
-    n_resamples = check_integer(n_resamples, "n_resamples", 2)
-    x = x if x is None else check_range(x, "x", 0, 1, ends="[]", shape=())
-    found, rng = performance_curve(y_true, scores, _check_curve(curve)), generator(rng)
-    p, total = found.prevalence, len(np.asarray(y_true))
-    positives, limits = round(p * total), (worst_auc(curve, p), ideal_auc(curve, p))
-
-    def score(fpr, recall):
-        if x is not None:
-            return 1 - _point_share(*_cross(curve, fpr, recall, p, x))
-        return outperformance_curve_auc(curve, np.clip(_area(curve, fpr, recall, p), *limits), p)
-
-    parts, step = [], max(1, (1 << 21) // len(found.x))
-    for start in range(0, n_resamples, step):
-        size = min(n_resamples - start, step)
-        fpr = _redraw(found.fpr, total - positives, size, rng)
-        parts.append(score(fpr, _redraw(found.recall, positives, size, rng)))
-    low, high = np.quantile(np.concatenate(parts), [(1 - confidence) / 2, (1 + confidence) / 2])
-    observed = np.ravel(score(found.fpr[:, None], found.recall[:, None]))[0]
-    return OutperformanceInterval(float(observed), float(low), float(high), confidence, "none", _PERCENTILES)
-
-
-_PERCENTILES = ("No guarantee: percentiles of resamples know only what was seen.",)
-
-
-def _redraw(rates, size, n, rng):
-    "`n` bootstrap copies of a rising rate over thresholds, (T + 1, n)."
-    steps = np.diff(rates)
-    drawn = rng.multinomial(size, steps / steps.sum(), n)
-    return np.concatenate([np.zeros((n, 1)), np.cumsum(drawn, axis=1)], axis=1).T / size
-
-
-def _cross(curve, fpr, recall, p, x):
-    "FPR and recall where each of many curves (T + 1, n) is at x."
-    along = {"roc": fpr, "pr": recall}.get(curve, p * recall + (1 - p) * fpr)
-    after = np.clip(((along <= x) if curve == "roc" else (along < x)).sum(0), 1, len(along) - 1)
-    ends = [[np.take_along_axis(r, i[None], 0)[0] for i in (after - 1, after)] for r in (along, fpr, recall)]
-    (low, high), *rates = ends
-    part = np.clip((x - low) / np.where(high > low, high - low, 1), 0, 1)
-    return [a + (b - a) * part for a, b in rates]
 
 # %% ../nbs/51_curves.ipynb #7f0dedf9
 def plot_tree_curves(

@@ -11,21 +11,21 @@ from typing import Any
 from .core import DataFrame, Row
 
 # %% auto #0
-__all__ = ['DATASETS', 'UNSW_LARGE', 'GENUINE', 'File', 'Form', 'DataSet', 'register', 'SystemScores', 'content_digest',
-           'has_content', 'cache_dir', 'search_path', 'data_set', 'names', 'find', 'available', 'DataNotAvailable',
-           'load', 'fetch', 'describe', 'state']
+__all__ = ['DATASETS', 'UNSW_LARGE', 'GENUINE', 'File', 'Form', 'DataSet', 'SystemScores', 'cache_dir', 'search_path', 'data_set',
+           'names', 'find', 'available', 'DataNotAvailable', 'load', 'fetch', 'describe', 'state']
 
 # %% ../nbs/90_datasets.ipynb #ca0f4b11
+import csv
 import hashlib
 import os
-import tempfile
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache, partial
+from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
-from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 from scipy.special import logsumexp
@@ -35,72 +35,50 @@ from .core import every_digit, optional_import, pandas, unknown_name
 # %% ../nbs/90_datasets.ipynb #0c44fc8e
 @dataclass(frozen=True)
 class File:
-    """One file: where it lies under a data directory, where it is public, how to tell the right one.
+    """One file: where it lies under a data directory, how to tell the right one, where it is public.
 
     Attributes
     ----------
     path : str
         below the data directory; the bare file name directly in the directory is accepted too
-    urls : tuple of str, default ()
-        public addresses, tried in order; a zip archive is unpacked
     sha256 : str, default ""
-        of the bytes, if known
-    git_sha1 : str, default ""
-        git's name of the bytes (`git hash-object`), if known
+        of the bytes; if it is not known, the loader checks the content
+    urls : tuple of str, default ()
+        public addresses, tried in order
     """
 
     path: str
-    urls: tuple = ()
     sha256: str = ""
-    git_sha1: str = ""
+    urls: tuple = ()
 
     def find(self, directory: Path) -> Path | None:
         "The file below `directory`, or None."
         places = (directory / self.path, directory / Path(self.path).name)
         return next((p for p in places if p.is_file()), None)
 
-    def check(self, path: Path, origin: str | None = None) -> None:
-        "Raise ValueError unless the bytes at `path` (which came from `origin`) are the right ones."
-        stat = path.stat()
-        for kind, expected in (("sha256", self.sha256), ("git_sha1", self.git_sha1)):
-            if expected and (got := _digest(path, kind, stat.st_size, stat.st_mtime_ns)) != expected:
-                raise ValueError(
-                    f"{origin or path} is not the expected file: its {kind} is {got}, not {expected}. "
-                    "Replace it by an intact copy."
-                )
+    def check(self, path: Path) -> None:
+        "Raise ValueError unless the bytes at `path` are the right ones, as far as they are known."
+        with open(path, "rb") as file:
+            got = hashlib.file_digest(file, "sha256").hexdigest() if self.sha256 else ""
+        if got != self.sha256:
+            raise ValueError(
+                f"{path} is not the expected file: its sha256 is {got}, not {self.sha256}. "
+                "Replace it by an intact copy."
+            )
 
-# %% ../nbs/90_datasets.ipynb #1e804833
-@lru_cache(maxsize=None)
-def _digest(path: Path, kind: str, size: int, mtime_ns: int) -> str:
-    "Hash of a file's bytes; git's blob hash puts a header before them."
-    digest = (
-        hashlib.sha256() if kind == "sha256" else hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-    )
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
-# %% ../nbs/90_datasets.ipynb #e6e997c6
-@dataclass(frozen=True)
-class Form:
-    """One form in which a data set can be at hand: its files and the function that reads them.
+class Form(NamedTuple):
+    """One form in which a data set can be at hand.
 
     Attributes
     ----------
     files : tuple of File
         all are needed
-    read : callable
-        paths of the files -> table (or SystemScores)
-    check : callable, optional
-        raises ValueError on content that is not the published one
     note : str, default ""
         empty: the complete data; else what a result obtained from it must say
     """
 
     files: tuple
-    read: Callable
-    check: Callable | None = None
     note: str = ""
 
     def find(self, *directories: Path) -> list[Path] | None:
@@ -114,7 +92,7 @@ class Form:
         "Whether it is the whole data set."
         return not self.note
 
-# %% ../nbs/90_datasets.ipynb #a7059c32
+
 @dataclass(frozen=True)
 class DataSet:
     """What is known of a data set.
@@ -125,70 +103,48 @@ class DataSet:
         what `load` knows it by
     title : str
         in words
+    size : str
+        rows x columns of the complete set
+    small : bool
+        fetched by `make book`
     licence : str
         as its page states it
     page : str
         address of its description
     forms : tuple of Form
         in order of preference
-    small : bool, default False
-        fetched by `make book`
-    size : str, default ""
-        rows x columns of the complete set
     """
 
     name: str
     title: str
+    size: str
+    small: bool
     licence: str
     page: str
     forms: tuple
-    small: bool = False
-    size: str = ""
+
+# %% ../nbs/90_datasets.ipynb #e6e997c6
+def _lines(table) -> list[dict]:
+    "The lines of a table that lies beside the published numbers."
+    with (files("cost_eval") / "published" / f"{table}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
-DATASETS: dict[str, DataSet] = {}
+def _forms() -> dict:
+    "Name of a data set -> its forms: files of the same number belong together."
+    found: dict = {}
+    for line in _lines("files"):
+        file = File(line["path"], line["sha256"], tuple(line["urls"].split()))
+        form = found.setdefault(line["name"], {}).setdefault(line["form"], Form((), line["note"]))
+        found[line["name"]][line["form"]] = form._replace(files=(*form.files, file))
+    return {name: tuple(forms.values()) for name, forms in found.items()}
 
 
-def register(dataset: DataSet) -> DataSet:
-    """Add a data set to the registry `DATASETS`.
-
-    Parameters
-    ----------
-    dataset : DataSet
-        with a name that is not taken
-
-    Returns
-    -------
-    DataSet
-        the same
-
-    Raises
-    ------
-    ValueError
-        For a name that is taken.
-
-    Examples
-    --------
-    >>> form = Form((File("mine.csv"),), read=list)
-    >>> mine = DataSet("mine", "My own", "CC0", "https://example.org", (form,))
-    >>> register(mine).title
-    'My own'
-    >>> del DATASETS["mine"]
-    """
-    if dataset.name in DATASETS:
-        raise ValueError(f"a data set named {dataset.name!r} is registered already")
-    DATASETS[dataset.name] = dataset
-    return dataset
-
-
-def _known(name, title, licence, page, *forms, **more):
-    "Register one of the papers' data sets."
-    register(DataSet(name, title, licence, page, forms, **more))
-
-
-def _form(path, read, *urls, sha256="", check=None, note=""):
-    "A form of one file: a compact copy, known by its bytes, or a public original, known by its content."
-    return Form((File(path, urls, sha256),), read, check, note)
+_FORMS = _forms()
+DATASETS: dict[str, DataSet] = {
+    line["name"]: DataSet(**line | {"small": line["small"] == "yes"}, forms=_FORMS[line["name"]])
+    for line in _lines("datasets")
+}
 
 # %% ../nbs/90_datasets.ipynb #6c78152f
 @dataclass(frozen=True, eq=False)
@@ -224,29 +180,11 @@ class SystemScores:
         return f"SystemScores({self.name!r}, {len(self.targets):,} samples, {len(self.class_counts)} classes)"
 
 # %% ../nbs/90_datasets.ipynb #a7b82e9a
-def content_digest(data: Any) -> str:
-    """SHA-256 of the content: of names and values, whatever the file looked like.
-
-    Parameters
-    ----------
-    data : DataFrame, mapping of columns, or SystemScores
-        columns and rows in their order; numbers count as doubles
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits
-
-    Examples
-    --------
-    >>> content_digest({"x": np.array([1, 2])}) == content_digest({"x": np.array([1.0, 2.0])})
-    True
-    """
+def _content(table) -> str:
+    "SHA-256 of names and values, whatever the file looked like; numbers count as doubles."
     digest = hashlib.sha256()
-    if isinstance(data, SystemScores):
-        data = {"targets": data.targets, "scores": data.scores}
-    for name in data:
-        values = np.atleast_1d(data[name])
+    for name in table:
+        values = np.atleast_1d(table[name])
         digest.update(f"{name} {values.shape}\n".encode())
         if values.dtype.kind in "biuf":
             digest.update(np.ascontiguousarray(values, "<f8").tobytes())
@@ -254,177 +192,29 @@ def content_digest(data: Any) -> str:
             digest.update("\x1f".join(map(str, values)).encode())
     return digest.hexdigest()
 
-# %% ../nbs/90_datasets.ipynb #dcd50de5
-def has_content(digest: str) -> Callable:
-    """A check that the content is the published one.
 
-    Parameters
-    ----------
-    digest : str
-        what `content_digest` gives for it
-
-    Returns
-    -------
-    callable
-        check(data), which raises ValueError for another content
-
-    Examples
-    --------
-    >>> column = {"x": np.array([1, 2])}
-    >>> has_content(content_digest(column))(column)
-    """
-
-    def check(data):
-        if (got := content_digest(data)) != digest:
-            raise ValueError(f"the content is not the published one: its digest is {got}, not {digest}")
-
-    return check
+def _refuse_unless(table, digest):
+    "Raise ValueError for another content than the published one."
+    if (got := _content(table)) != digest:
+        raise ValueError(f"the content is not the published one: its digest is {got}, not {digest}")
 
 # %% ../nbs/90_datasets.ipynb #c2fe4997
-def _read_targets(paths):
-    "The targets alone."
-    targets = np.load(paths[0], allow_pickle=False)
-    targets = targets if isinstance(targets, np.ndarray) else targets["targets"]
-    return SystemScores("ferrer/sitw_plda_targets", None, targets.astype(np.uint8))
+_SITW_SCORES = "78354fa4bdee7cdaf30feedfe5dad46be59dc01b"  # git's name of the file, whose sha256 is not known
 
 
 def _read_scores(name, paths):
     "From one .npz with both arrays, or from two files (a .npz counts as its targets)."
-    scores = np.load(paths[0], allow_pickle=False)
-    if len(paths) == 1:
-        return SystemScores(name, scores["scores"], scores["targets"])
-    targets = _read_targets(paths[1:]).targets
-    if len(scores) != len(targets):
-        raise ValueError(f"{paths[0]} has {len(scores)} rows, {paths[1]} {len(targets)} targets")
-    return SystemScores(name, scores, targets)
-
-# %% ../nbs/90_datasets.ipynb #245c4947
-_FERRER_PAGE = "https://github.com/luferrer/expected_cost"
-_FERRER_RAW = (
-    "https://raw.githubusercontent.com/luferrer/expected_cost/"
-    "96253fe48a4ab0f5934b252fb38351bd1838aa14/notebooks/data"
-)
-_FERRER_SYSTEMS = {  # system: sha256 of the compact file, digest of the content, samples x classes
-    "agnews_gpt2": (
-        "ebe212848e5a05d8b8b58c2f9212ab0e0cc63a1c584cd4cf1a81b24768dbedbc",
-        "1404d9cbd81c8fae5a1447b3ecd3aef40f5a0692cb694b872b983565d6f233e9",
-        "7,600 x 4",
-    ),
-    "cifar10_repvgg_a2": (
-        "f62dffbf9c3445be2cc80df2ea2e7f2b76cac5c958f9fa99afa951bf213a5b5e",
-        "24d2ae178ccf72007e6296df9c38b4a22416f5a984f75aa77cdf6c45020012f6",
-        "10,000 x 10",
-    ),
-    "cifar10_resnet-20": (
-        "d1345594a4f5a1bbba005ccf6e8dc219ed113e4be861ac52ea7bc9945df0742c",
-        "f9e699721af121fa4c094af348712f251ca30c9609259cf282190cadc3891213",
-        "10,000 x 10",
-    ),
-    "cifar10_vgg19_bn": (
-        "483045caadb18dad3682c769c5dde008365e38e68c46484179837df9a870bbae",
-        "0689172ccae734977b35454b42a961a12d8d7cad346e2d428ae6cc450e76307a",
-        "10,000 x 10",
-    ),
-    "cifar100_repvgg_a2": (
-        "ddea7a3a5d14284347f8cbab7ad31db831921c38e09a416424f87ec7b18df215",
-        "280b7f29fa38885d373306f3533283b88533d78825fec32b475e2b56610d7e2b",
-        "10,000 x 100",
-    ),
-    "cifar100_resnet-20": (
-        "2b9857daebbc001fe5b8b6959cbaa6a57d6d1f0937d091d2cb6a57ea2d9cda78",
-        "4f13063690940a5ddca6895dcb069a54c72bf4078255107ac7d8015e5516167d",
-        "10,000 x 100",
-    ),
-    "cifar100_vgg19_bn": (
-        "85af20682ed7d707cef1bdb343df3b894556eb76c42d72bf192c057518dd54f5",
-        "153ad8872d334ede8bede2461921a02e946714596b3a4cdd090c15a99f2aea74",
-        "10,000 x 100",
-    ),
-    "fvcaus_plda": (
-        "8bb7af11d8d372b8398417ea4a60129994d662196ec67d4fc68b45890de32f00",
-        "229a341924fb83bfcdb19863840ec7b6dce439e0c94f14da859b73371f961019",
-        "114,072 x 2",
-    ),
-    "iemocap_wav2vec_pt": (
-        "b3ddcbc9adda79a23b3e29a3a658cd3f6479d96ef654cccde3c8b80b1de22296",
-        "79e2843ddba7e15ce3ba2ac91d8378de06757d4db564965b29e9d9ba078ad496",
-        "5,473 x 4",
-    ),
-    "sst2_gpt2": (
-        "450e5d082ee1724205da6371aaf8b80612197eb194a13a31e6ec20694475be79",
-        "e9b6f17dc5a6ccfd8345e1a95bc6f333a3f2a1f1efc890afedc57b4337acfb81",
-        "1,821 x 2",
-    ),
-    "sst2_gpt2_4shot": (
-        "acf85cc47708a552c13ae015e0e095e2d8e2a87b509a689825e4f6b87207f556",
-        "7a7dea33c1e43f76733bc7226ac8ebcea18c996507b3841113d47be218c13573",
-        "1,821 x 2",
-    ),
-}
-
-# %% ../nbs/90_datasets.ipynb #3c4f47fe
-def _ferrer_file(system, file, **checks):
-    "One public file of Ferrer's repository."
-    return File(f"{system}/{file}", (f"{_FERRER_RAW}/{system}/{file}",), **checks)
-
-
-def _ferrer_system(system, sha256, digest, size):
-    "A system whose compact copy is complete."
-    read = partial(_read_scores, f"ferrer/{system}")
-    forms = (
-        Form((File(f"ferrer_scores/{system}.npz", sha256=sha256),), read),
-        Form(
-            (_ferrer_file(system, "scores.npy"), _ferrer_file(system, "targets.npy")),
-            read,
-            has_content(digest),
-        ),
-    )
-    register(
-        DataSet(f"ferrer/{system}", f"Scores of {system}", "MIT", _FERRER_PAGE, forms, small=True, size=size)
-    )
-
-
-for _system, _facts in _FERRER_SYSTEMS.items():
-    _ferrer_system(_system, *_facts)
-
-# %% ../nbs/90_datasets.ipynb #cc1b51bf
-_SITW_TARGETS = (
-    "b7a06e2248d6cbd0df3c984467efe1df11318712925a080fe7c36bceaa7e14c0"  # digest of the content of the targets
-)
-
-
-def _check_sitw(data):
-    "The scores are known by git's hash of their file; the targets by their content."
-    has_content(_SITW_TARGETS)(SystemScores(data.name, None, data.targets))
-
-# %% ../nbs/90_datasets.ipynb #1aaa2e1c
-_compact_targets = File(
-    "ferrer_scores/sitw_plda_targets_only.npz",
-    sha256="204ed704b5184b81b3754ff8c2df74c3c3c9259da495965603de133d46d5a00f",
-)
-_public_targets = _ferrer_file("sitw_plda", "targets.npy")
-_sitw_scores = _ferrer_file("sitw_plda", "scores.npy", git_sha1="78354fa4bdee7cdaf30feedfe5dad46be59dc01b")
-_read_sitw = partial(_read_scores, "ferrer/sitw_plda")
-_known(
-    "ferrer/sitw_plda",
-    "Scores of sitw_plda",
-    "MIT",
-    _FERRER_PAGE,
-    Form((_sitw_scores, _compact_targets), _read_sitw),
-    Form((_sitw_scores, _public_targets), _read_sitw, _check_sitw),
-    small=True,
-    size="721,788 x 2",
-)
-_known(
-    "ferrer/sitw_plda_targets",
-    "Targets of sitw_plda, without scores",
-    "MIT",
-    _FERRER_PAGE,
-    Form((_compact_targets,), _read_targets),
-    Form((_public_targets,), _read_targets, _check_sitw),
-    small=True,
-    size="721,788",
-)
+    *scores, targets = (np.load(path, allow_pickle=False) for path in paths)
+    if not isinstance(targets, np.ndarray):
+        scores, targets = scores or [targets[k] for k in targets if k == "scores"], targets["targets"]
+    if name == "ferrer/sitw_plda":
+        raw = Path(paths[0]).read_bytes()
+        got = hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+        if got != _SITW_SCORES:
+            raise ValueError(f"{paths[0]} is not the expected file: git names it {got}, not {_SITW_SCORES}")
+    if scores and len(scores[0]) != len(targets):
+        raise ValueError(f"{paths[0]} has {len(scores[0])} rows, {paths[-1]} {len(targets)} targets")
+    return SystemScores(name, scores[0] if scores else None, targets.astype(np.uint8))
 
 # %% ../nbs/90_datasets.ipynb #bc153f81
 def _csv(path, **options):
@@ -433,39 +223,13 @@ def _csv(path, **options):
     plain = {"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""]}
     return pd.read_csv(path, **plain | every_digit(pd) | options)
 
-
-def _read_csv(paths):
-    "The compact copies of most data sets need nothing else."
-    return _csv(paths[0])
-
 # %% ../nbs/90_datasets.ipynb #50550c88
-def _read_telco(paths, **options):
-    table = _csv(paths[0], dtype={"TotalCharges": str}, **options)
+def _read_telco(path):
+    "The original has semicolons and decimal commas."
+    european = {"sep": ";", "decimal": ","} if path.suffix == ".csv" else {}
+    table = _csv(path, dtype={"TotalCharges": str}, **european)
     table["TotalCharges"] = pandas().to_numeric(table["TotalCharges"].str.replace(",", ".").str.strip())
     return table
-
-
-_known(
-    "telco",
-    "Telco Customer Churn (IBM sample data, with ticket counts)",
-    "none stated (IBM sample data)",
-    "https://www.kaggle.com/datasets/blastchar/telco-customer-churn",
-    _form(
-        "telco_customer_churn.csv.xz",
-        _read_telco,
-        sha256="5429c2f3adc11e2a7745d9baef25b5fc0711b2c84526d37c4c19b3105f82b5ab",
-    ),
-    _form(
-        "telco/Customer_Churn_Dataset.csv",
-        partial(_read_telco, sep=";", decimal=","),
-        "https://raw.githubusercontent.com/plombardML/weighted-accuracy/"
-        "084b97d88dd4d343c3f592493f2b3680d4e4c97a/customer_values/"
-        "Customer_Churn_Dataset.csv",
-        check=has_content("e72936b699fb2afc289c1627757c27a1ad61f135db1b01098329bcd0c8f7d8b5"),
-    ),
-    small=True,
-    size="7,043 x 23",
-)
 
 # %% ../nbs/90_datasets.ipynb #bd712bc3
 _KDD_FEATURES = (
@@ -479,35 +243,14 @@ _KDD_FEATURES = (
 ).split()
 
 
-def _read_kdd(paths):
+def _read_kdd(path):
     "The original: no header, a dot after each label, 494,021 records of which most are repeats."
-    table = _csv(paths[0], header=None, names=[*_KDD_FEATURES, "label"], compression="infer")
+    if path.suffix != ".gz":
+        return _csv(path)
+    table = _csv(path, header=None, names=[*_KDD_FEATURES, "label"])
     table["label"] = table["label"].str.rstrip(".")
     table["attack"] = (table["label"] != "normal").astype("int64")
     return table.drop_duplicates([*_KDD_FEATURES, "attack"], ignore_index=True)
-
-
-_known(
-    "kdd",
-    "KDD Cup 1999, 10 % training subset without duplicates",
-    "CC BY 4.0",
-    "https://archive.ics.uci.edu/dataset/130/kdd+cup+1999+data",
-    _form(
-        "kddcup99_10percent_dedup.csv.xz",
-        _read_csv,
-        sha256="c1dbe4e777eb66cc9614604db373a8dd25903b98079795ecc4603897555b398b",
-    ),
-    _form(
-        "kdd/kddcup.data_10_percent.gz",
-        _read_kdd,
-        "http://kdd.ics.uci.edu/databases/kddcup99/kddcup.data_10_percent.gz",
-        "https://raw.githubusercontent.com/Kapetis/ST2/"
-        "6d94539ad0398088efa114c7749637d61a2b4f10/kddcup.data_10_percent.gz",
-        check=has_content("2e3c01319aeb57b731bdb5bb7457d18ae7c231555d042a70dea5889290ae7923"),
-    ),
-    small=True,
-    size="145,585 x 43",
-)
 
 # %% ../nbs/90_datasets.ipynb #562a8740
 UNSW_LARGE = {
@@ -524,224 +267,73 @@ UNSW_LARGE = {
 }
 _UNSW_SIZES = {82332: "small", 175341: "large"}
 
-
-def _check_large_unsw(table):
-    "The larger partition is known by its published count of each category."
-    if (got := table["attack_cat"].value_counts().to_dict()) != UNSW_LARGE:
-        raise ValueError(
-            f"UNSW-NB15: the categories of the 175,341-row partition are {got}, not {UNSW_LARGE}"
-        )
-
 # %% ../nbs/90_datasets.ipynb #a5b2a088
 def _read_unsw(paths):
-    "One or both partitions, the small one first, each checked."
+    "One or both partitions, the small one first; the larger is known by its count of each category."
     tables = sorted((_csv(path) for path in paths), key=len)
-    if [len(t) for t in tables] not in ([82332], [175341], [82332, 175341]):
+    if [len(t) for t in tables] not in ([82332], [82332, 175341]):
         raise ValueError(
             "UNSW-NB15: expected partitions of 82,332 and 175,341 rows, "
             f"got {', '.join(str(len(t)) for t in tables)}"
         )
-    for table in tables:
-        (
-            has_content("dfb9b0f8efc14f434b7174d5b2d6f55052af38993cb52d7ccc7b04c1b1d519d2")
-            if len(table) == 82332
-            else _check_large_unsw
-        )(table)
+    _refuse_unless(tables[0], "dfb9b0f8efc14f434b7174d5b2d6f55052af38993cb52d7ccc7b04c1b1d519d2")
+    if (got := tables[-1]["attack_cat"].value_counts().to_dict()) != UNSW_LARGE and len(tables) == 2:
+        raise ValueError(f"UNSW-NB15: the categories of the larger partition are {got}, not {UNSW_LARGE}")
     return pandas().concat([t.assign(partition=_UNSW_SIZES[len(t)]) for t in tables], ignore_index=True)
-
-# %% ../nbs/90_datasets.ipynb #516dbf0d
-def _unsw_file(which):
-    "A public partition."
-    name = f"UNSW_NB15_{which}-set"
-    return File(
-        f"unsw/{name}.csv",
-        (
-            f"https://huggingface.co/datasets/Mouwiya/UNSW-NB15/resolve/main/{name}.csv",
-            "https://github.com/vincentlemaire-labs/CAID2025/raw/"
-            f"62ff595cf17d9bd51b14895f03d3aca7250f66c9/{name}.zip",
-        ),
-    )
-
-
-_one_partition = "one of the two partitions of UNSW-NB15"
-_known(
-    "unsw",
-    "UNSW-NB15, partitioned",
-    "free for academic research",
-    "https://research.unsw.edu.au/projects/unsw-nb15-dataset",
-    Form((_unsw_file("training"), _unsw_file("testing")), _read_unsw),
-    _form(
-        "unsw_nb15_partition_82332.csv.xz",
-        _read_unsw,
-        sha256="b6a9185b527e625a2a8840f1310835c49bf240527e2cbdf77cad4bf741994fbf",
-        note=_one_partition + " (82,332 of 257,673 rows)",
-    ),
-    Form((_unsw_file("testing"),), _read_unsw, note=_one_partition),
-    Form((_unsw_file("training"),), _read_unsw, note=_one_partition),
-    size="257,673 x 46",
-)
 
 # %% ../nbs/90_datasets.ipynb #5a0c2108
 GENUINE = 284315  # genuine transactions in the complete file
 
 
-def _read_creditcard(paths):
-    table = _csv(paths[0])
+def _read_creditcard(path):
+    "The complete file is known by its size, and by every fraud."
+    table = _csv(path)
     table[["Time", "Class"]] = table[["Time", "Class"]].astype("int64")
     if "sample" not in table:
+        if len(table) != GENUINE + 492:
+            raise ValueError(f"expected {GENUINE + 492:,} transactions, got {len(table):,}")
+        frauds = table[table["Class"] == 1].sort_values(list(table), ignore_index=True)
+        _refuse_unless(frauds, "2e73bea638bd7173c26a0470cf89b0449025da1b034fb0de420c429cc23f2eca")
         table["sample"] = "all"
     genuine = (table["Class"] == 0) & (table["sample"] == "all")
     table["weight"] = np.where(genuine, GENUINE / genuine.sum(), np.where(table["Class"] == 1, 1.0, 0.0))
     return table
 
-
-def _check_creditcard(table):
-    "The complete file: its size, and every fraud."
-    frauds = table[table["Class"] == 1].drop(columns=["sample", "weight"])
-    if len(table) != GENUINE + 492:
-        raise ValueError(f"expected {GENUINE + 492:,} transactions, got {len(table):,}")
-    has_content("2e73bea638bd7173c26a0470cf89b0449025da1b034fb0de420c429cc23f2eca")(
-        frauds.sort_values(list(frauds.columns), ignore_index=True)
-    )
-
-# %% ../nbs/90_datasets.ipynb #72c8d0e7
-_known(
-    "creditcard",
-    "Credit Card Fraud Detection (ULB)",
-    "DbCL 1.0 / ODbL 1.0",
-    "https://www.kaggle.com/datasets/mlg-ulb/creditcardfraud",
-    _form(
-        "creditcard/creditcard.csv",
-        _read_creditcard,
-        "https://storage.googleapis.com/download.tensorflow.org/data/creditcard.csv",
-        "https://maxhalford.github.io/files/datasets/creditcardfraud.zip",
-        check=_check_creditcard,
-    ),
-    _form(
-        "creditcard_ulb_subsample.csv.xz",
-        _read_creditcard,
-        sha256="68c1f78866169e89539220ce35365d3ccc6aca0f42b9dd145b89eda6fa83fd7e",
-        note="a subsample: all 492 frauds, 8,451 of 284,315 genuine transactions (weight them)",
-    ),
-    size="284,807 x 33",
-)
-
 # %% ../nbs/90_datasets.ipynb #ba2c7249
-_known(
-    "ebbu2017",
-    "Ebbu2017 phishing URLs: 44 features of the URL text",
-    "none stated",
-    "https://github.com/ebubekirbbr/pdd",
-    _form(
-        "phishing_ebbu2017_url_features.csv.xz",
-        _read_csv,
-        sha256="807aaaadbc541e170158d190d0dfe5f09c8198ef2f787c3aade8c89f6093c36d",
-    ),
-    size="73,575 x 46",
-)
-
-
-def _read_hannousse(paths):
+def _read_hannousse(path):
     "The original has the address and a text status."
-    table = _csv(paths[0])
-    return table.assign(phishing=(table["status"] == "phishing").astype("int64")).drop(
-        columns=["url", "status"]
-    )
-
-
-_known(
-    "hannousse2021",
-    "Web page phishing detection (Hannousse & Yahiouche)",
-    "CC BY 4.0",
-    "https://data.mendeley.com/datasets/c2gw7fy2j4/3",
-    _form(
-        "phishing_hannousse2021_features.csv.xz",
-        _read_csv,
-        sha256="bcd403dbddf56f8f57414254b7a7d413c538f47325795deba08b5f26222e4d71",
-    ),
-    _form(
-        "hannousse2021/dataset_phishing.csv",
-        _read_hannousse,
-        "https://raw.githubusercontent.com/jaaabir/phishing_detection/"
-        "48cece4c13cee10c3a3e090509cc890e6ba7c79a/FlaskPhish/dataset_phishing.csv",
-        check=has_content("e87ec479996984e092cf56ac2f2c541a3b12d9d1c12c54b72aad7209c55b8ca3"),
-    ),
-    size="11,430 x 88",
-)
+    table = _csv(path)
+    if "status" not in table:
+        return table
+    phishing = (table["status"] == "phishing").astype("int64")
+    return table.assign(phishing=phishing).drop(columns=["url", "status"])
 
 # %% ../nbs/90_datasets.ipynb #a1883914
-def _read_heart(paths):
+def _read_heart(path):
     "Whole numbers, written 1.0 in the original."
-    return _csv(paths[0]).astype("int64")
+    return _csv(path).astype("int64")
 
 
-_known(
-    "heart",
-    "Heart disease health indicators, BRFSS 2015",
-    "CC0",
-    "https://www.kaggle.com/datasets/alexteboul/heart-disease-health-indicators-dataset",
-    _form(
-        "heart_disease_brfss2015.csv.xz",
-        _read_heart,
-        sha256="29f8ff6da4e95f3ac1832e22497d3f489a9e8cdd0370cab0c8ae18b0955e3954",
-    ),
-    _form(
-        "heart/heart_disease_health_indicators_BRFSS2015.csv",
-        _read_heart,
-        "https://github.com/Daniel-Harrod13/Final-Project/raw/"
-        "5d65f01451dccb4e3e3d0433e6bb1af84c0c2fd0/"
-        "heart_disease_health_indicators_BRFSS2015.csv.zip",
-        check=has_content("192f6936e9951f813226471694cb3dcdb60e1765a01c84c7d11e7b56d723a362"),
-    ),
-    small=True,
-    size="253,680 x 22",
-)
-
-# %% ../nbs/90_datasets.ipynb #4b538c93
-def _read_loan(paths):
-    return _csv(paths[0]).drop(columns="LoanID", errors="ignore")
+def _read_loan(path):
+    "The complete file is known by its size, and by the 14,898 leading rows that are in the subsample, too."
+    table = _csv(path)
+    if "LoanID" in table:
+        table = table.drop(columns="LoanID")
+        if len(table) != 255347:
+            raise ValueError(f"expected 255,347 loans, got {len(table):,}")
+        leading = "fdfc821575e0f2cbda4cbfaa27515ed0ed2b3e945da40117eabe014b54391baa"
+        _refuse_unless(table.head(14898), leading)
+    return table
 
 
-def _check_loan(table):
-    "The complete file: its size, and the 14,898 leading rows that are known."
-    if len(table) != 255347:
-        raise ValueError(f"expected 255,347 loans, got {len(table):,}")
-    has_content("fdfc821575e0f2cbda4cbfaa27515ed0ed2b3e945da40117eabe014b54391baa")(table.head(14898))
-
-
-_known(
-    "loan",
-    "Loan default (simulated)",
-    "CC0 as stated by its users",
-    "https://www.kaggle.com/datasets/nikhil1e9/loan-default",
-    _form(
-        "loan/Loan_default.csv",
-        _read_loan,
-        "https://github.com/jackonyango2545/Loan-Default-Prediction/raw/main/Loan_default.csv",
-        check=_check_loan,
-    ),
-    _form(
-        "loan_default_subsample.csv.xz",
-        _read_loan,
-        sha256="9960ec57735916d7a77def270efe5bd4b19b3f14a22cfae1384388daf01cd77d",
-        note="a subsample: 38,342 of 255,347 loans",
-    ),
-    size="255,347 x 17",
-)
-
-# %% ../nbs/90_datasets.ipynb #57339b78
-_known(
-    "weighted_accuracy_published",
-    "Numbers behind Figures 1 and 2 of the weighted-accuracy paper",
-    "none stated",
-    "https://github.com/plombardML/weighted-accuracy",
-    _form(
-        "weighted_accuracy_published.csv",
-        _read_csv,
-        sha256="94e6f53783a2870dbe5d9ec4fa781b36e326371e13e5c6fce30d983f9b49cd85",
-    ),
-    size="2,928 x 6",
-)
+_READ: dict[str, Callable] = {
+    "telco": _read_telco,
+    "kdd": _read_kdd,
+    "creditcard": _read_creditcard,
+    "hannousse2021": _read_hannousse,
+    "heart": _read_heart,
+    "loan": _read_loan,
+}
 
 # %% ../nbs/90_datasets.ipynb #f278cac5
 def cache_dir() -> Path:
@@ -921,14 +513,13 @@ def _read(dataset, form, paths):
     "Read and check one form of a data set."
     for file, path in zip(form.files, paths):
         file.check(path)
-    data = form.read(paths)
-    if form.check is not None:
-        try:
-            form.check(data)
-        except ValueError as error:
-            raise ValueError(f"{dataset.name}, read from {', '.join(map(str, paths))}: {error}") from None
-    if not isinstance(data, SystemScores):
-        data.attrs.update(name=dataset.name, complete=form.complete, note=form.note)
+    if dataset.name.startswith("ferrer/"):
+        return _read_scores(dataset.name, paths)
+    try:
+        data = _read_unsw(paths) if dataset.name == "unsw" else _READ.get(dataset.name, _csv)(paths[0])
+    except ValueError as error:
+        raise ValueError(f"{dataset.name}, read from {', '.join(map(str, paths))}: {error}") from None
+    data.attrs.update(name=dataset.name, complete=form.complete, note=form.note)
     return data
 
 
@@ -964,100 +555,52 @@ def load(name: str, *, data_dir: str | Path | None = None) -> Any:
     return _read(dataset, *at_hand)  # type: ignore[misc]  # what was fetched is at hand
 
 # %% ../nbs/90_datasets.ipynb #de42e218
-def _download(url, target, timeout, progress):
-    "One file over HTTP, with a progress bar on a terminal; a zip archive is replaced by its only CSV file."
-    pooch, tqdm = optional_import("pooch", extra="data"), optional_import("tqdm", extra="data")
-    with tqdm.tqdm(
-        desc=target.name, total=1, unit="B", unit_scale=True, leave=False, disable=None if progress else True
-    ) as bar:
-        pooch.HTTPDownloader(progressbar=bar, timeout=timeout)(url, str(target), None)
-    if target.suffix == ".csv" and is_zipfile(target):
-        with ZipFile(target) as archive:
-            tables = [
-                m for m in archive.namelist() if m.lower().endswith(".csv") and not m.startswith("__MACOSX")
-            ]
-            if len(tables) != 1:
-                raise ValueError(
-                    f"expected one CSV file in the archive, found {tables or archive.namelist()}"
-                )
-            target.with_suffix(".unpacked").write_bytes(archive.read(tables[0]))
-        target.with_suffix(".unpacked").replace(target)
-
-# %% ../nbs/90_datasets.ipynb #4f5ee435
-def _problem(url, error):
-    "One readable line on a failed download."
-    from requests.exceptions import (
-        ChunkedEncodingError,
-        ConnectionError,
-        HTTPError,
-        RequestException,
-        Timeout,
-    )
-
-    host = urlsplit(url).netloc
-    if isinstance(error, HTTPError):
-        return f"{url} answered {error.response.status_code} {error.response.reason}"
-    if isinstance(error, Timeout):
-        return f"{host} did not answer in time"
-    if isinstance(error, ConnectionError):
-        return f"{host} could not be reached"
-    if isinstance(error, ChunkedEncodingError):
-        return f"{url} broke off in the middle"
-    if isinstance(error, OSError) and not isinstance(error, RequestException):
-        return _unwritable("the file", error)
-    return str(error) if url in str(error) else f"{url}: {error}"
-
-
-def _unwritable(place, error):
-    "One readable line on a disk that takes no file."
-    return (
-        f"{place} could not be written ({error.strerror}); COST_EVAL_CACHE names another place for downloads"
-    )
-
-# %% ../nbs/90_datasets.ipynb #46c526dc
-def _fetch_file(file, urls, directory, timeout, progress, unreachable):
-    "Download one file into `directory`, from the first address that gives the right bytes."
-    from requests.exceptions import ConnectionError, Timeout
-
-    target, problems = directory / Path(file.path).name, []
-    for url in urls:
+def _retrieve(file, directory, timeout, progress, unreachable) -> Path:
+    "One file from the first of its addresses that serves it."
+    pooch, target, problems = optional_import("pooch", extra="data"), directory / file.path, []
+    pooch.get_logger().setLevel("WARNING")
+    ask = pooch.HTTPDownloader(progressbar=progress and sys.stderr.isatty(), timeout=timeout)
+    for url in file.urls:
         host = urlsplit(url).netloc
         if host in unreachable:
             problems.append(f"{host} could not be reached")
             continue
         try:
-            _download(url, target, timeout, progress)
-            file.check(target, origin=url)
+            pooch.retrieve(url, file.sha256 or None, target.name, target.parent, downloader=ask)
             return target
         except Exception as error:
-            problems.append(_problem(url, error))
-            if isinstance(error, (ConnectionError, Timeout)):
-                unreachable.add(host)
-            target.unlink(missing_ok=True)
-    raise DataNotAvailable("; ".join(dict.fromkeys(problems)))
+            problems.append(_problem(url, error, unreachable))
+    raise DataNotAvailable("; ".join(problems) or f"{file.path} has no public address")
+
+
+def _problem(url, error, unreachable) -> str:
+    "One readable line on a failed download; hosts that do not answer are noted."
+    from requests.exceptions import ConnectionError, Timeout
+
+    host = urlsplit(url).netloc
+    if isinstance(error, (ConnectionError, Timeout)):
+        unreachable.add(host)
+        return f"{host} {'did not answer in time' if isinstance(error, Timeout) else 'could not be reached'}"
+    return f"{url}: {error}"
 
 # %% ../nbs/90_datasets.ipynb #4f71fe49
-def _fetch_form(dataset, form, mirror, directory, places, **options):
-    "Bring all files of a form together, read and check the data, then move the new files to their places."
-    directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory, prefix="fetching-") as temporary:
-        paths = []
+def _bring(dataset, form, directory, places, **options) -> list[Path]:
+    "All files of a form, the missing ones downloaded; they stay if they are the published data."
+    paths: list = []
+    fresh: list = []
+    try:
         for file in form.files:
-            here = next(filter(None, map(file.find, places)), None)
-            if here is None and not file.urls:
-                raise DataNotAvailable(f"{file.path} has no public address")
-            urls = file.urls[min(mirror, len(file.urls) - 1) :]
-            paths.append(here or _fetch_file(file, urls, Path(temporary), **options))
+            path = next(filter(None, map(file.find, places)), None)
+            if path is None:
+                path = _retrieve(file, directory, **options)
+                fresh.append(path)
+            paths.append(path)
         _read(dataset, form, paths)
-        return [_settle(path, directory / file.path, temporary) for file, path in zip(form.files, paths)]
-
-
-def _settle(path, target, temporary):
-    "Move a fresh file from the temporary directory to its place."
-    if path.parent != Path(temporary):
-        return path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return path.replace(target)
+    except Exception:
+        for path in fresh:
+            path.unlink()
+        raise
+    return paths
 
 # %% ../nbs/90_datasets.ipynb #1d18162f
 def fetch(
@@ -1105,27 +648,24 @@ def fetch(
     if at_hand and at_hand[0].complete:
         return at_hand[1]
     optional_import("pooch", extra="data")
-    options = dict(
-        timeout=timeout, progress=progress, unreachable=set() if unreachable is None else unreachable
-    )
+    options = {
+        "timeout": timeout,
+        "progress": progress,
+        "unreachable": set() if unreachable is None else unreachable,
+    }
     directory, problems = cache_dir() if into is None else Path(into), []
     for form in dataset.forms:
-        for mirror in range(max(len(file.urls) for file in form.files)):
-            try:
-                return _fetch_form(dataset, form, mirror, directory, search_path(data_dir), **options)
-            except DataNotAvailable as error:  # every address was tried
-                problems.append(str(error))
-                break
-            except OSError as error:
-                problems.append(_unwritable(directory, error))
-            except Exception as error:  # an address served something else: start from the next
-                problems.append(f"not the published data ({type(error).__name__}: {error})")
+        try:
+            return _bring(dataset, form, directory, search_path(data_dir), **options)
+        except Exception as error:
+            problems.append(str(error))
     raise _not_available(dataset, problems, data_dir)
 
 # %% ../nbs/90_datasets.ipynb #4940a22f
 def _not_available(dataset, problems, data_dir):
     "The error: what is missing, where we looked, what went wrong, what to type."
-    reason = "; ".join(dict.fromkeys(problems)) or "it has no public address"
+    addressed = [problem for problem in problems if not problem.endswith("has no public address")]
+    reason = "; ".join(dict.fromkeys(addressed)) or "it has no public address"
     return DataNotAvailable(
         f"{dataset.name} ({dataset.title}) is not at hand. "
         f"Looked in: {', '.join(map(str, search_path(data_dir)))}. Download: {reason}. "

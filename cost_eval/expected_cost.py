@@ -12,8 +12,8 @@ from typing import Any
 from .core import Axes, VBox
 
 # %% auto #0
-__all__ = ['plot_cost_lines', 'loan_costs', 'decision_intervals', 'plot_decisions', 'plot_loan', 'explore_loan',
-           'plot_simplex_decisions', 'expected_cost', 'normalized_expected_cost', 'naive_cost']
+__all__ = ['plot_cost_lines', 'loan_costs', 'decision_intervals', 'plot_loan', 'explore_loan', 'plot_simplex_decisions',
+           'expected_cost', 'normalized_expected_cost', 'naive_cost']
 
 # %% ../nbs/10_expected_cost.ipynb #325e42e4
 import numpy as np
@@ -167,40 +167,6 @@ def decision_intervals(costs: Costs) -> list:
         if len(region) and np.ptp(region[:, 1]) > 0:
             spans.append((name, float(region[:, 1].min()), float(region[:, 1].max())))
     return sorted(spans, key=lambda span: span[1])
-
-# %% ../nbs/10_expected_cost.ipynb #096f2b27
-def plot_decisions(costs: Costs, *, utility: bool = False, ax: Axes | None = None) -> Axes:
-    """Expected cost of each decision against the posterior of class 1, and the region where each is best.
-
-    Parameters
-    ----------
-    costs : CostMatrix or array (2, M)
-        of two classes
-    utility : bool, default False
-        draw expected utilities (minus the costs), where the highest line wins
-    ax : matplotlib Axes, optional
-        to draw on
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    check_costs(costs, 2)
-    costs = as_costs(costs, one=True)
-    ax, sign = ensure_axes(ax), -1 if utility else 1
-    for j, name in enumerate(costs.decisions):
-        ax.plot([0, 1], sign * costs.array[:, j], color=LINES[j % len(LINES)], label=str(name))
-    for name, low, high in decision_intervals(costs):
-        j, at = costs.decisions.index(name), np.array([low, high])
-        color = LINES[j % len(LINES)]
-        ax.axvspan(low, high, color=color, alpha=0.13, linewidth=0)
-        best = sign * ((1 - at) * costs.array[0, j] + at * costs.array[1, j])
-        ax.plot(at, best, color=color, linestyle="-", linewidth=4, solid_capstyle="butt")
-        if high < 1:
-            ax.axvline(high, color=COLORS[8], linestyle=":", linewidth=1)
-    ax.set(xlim=(0, 1), xlabel=f"posterior probability of {costs.classes[1]!r}")
-    ax.set_ylabel("expected utility" if utility else "expected cost")
-    return label_lines(ax)
 
 # %% ../nbs/10_expected_cost.ipynb #49c13e2b
 _APPLICATIONS = {"model A": [[90, 210, 600], [60, 30, 10]], "model B": [[20, 180, 700], [20, 55, 25]]}

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 # %% auto #0
-__all__ = ['STAKES', 'LOG_SHARES', 'compressed', 'log_above', 'upper_level', 'share_above', 'AllLooks', 'OneLook']
+__all__ = ['STAKES', 'LOG_SHARES', 'compressed', 'upper_level', 'share_above', 'AllLooks']
 
 # %% ../nbs/08_mean_law.ipynb #5e9f40bf
 from functools import lru_cache
@@ -347,35 +347,11 @@ def _tails(*terms):
     return tuple(np.concatenate(part) for part in zip(*each))
 
 
-def log_above(
-    n: np.ndarray, a: np.ndarray, b: np.ndarray, x: float | np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Log of the chance that the mean is above a level, and its derivative.
-
-    Parameters
-    ----------
-    n, a, b : ndarray
-        (N, C) how often each unit was seen, what it adds to the numerator and to the denominator
-    x : ndarray
-        (N,) levels
-
-    Returns
-    -------
-    tuple of ndarray
-        (N,) log P(sum G (a - x b) >= 0) for gamma variables G of shapes n, one more where a - x b is largest,
-        and the derivative by x
-
-    Examples
-    --------
-    >>> one = np.array([[9.0, 0.0]]), np.array([[0.0, 1.0]]), np.ones((1, 2)), np.array([0.2])
-    >>> float(np.exp(log_above(*one)[0])[0]), 0.8**9
-    (0.134217728, 0.13421772800000006)
-    """
-    return _log_above(*_checked(2, n, a, b, x=x))
-
-
 def _log_above(n, a, b, x, beside=None):
-    "The same; or at the levels (N, L) beside x: (N, L) each."
+    """Log of the chance that the mean is above levels x (N,), for units (N, C), and its derivative by x:
+    log P(sum G (a - x b) >= 0) for gamma variables G of shapes n, one more where a - x b is largest; or at
+    the levels (N, L) beside x, (N, L) each.
+    """
     many = x.shape if beside is None else beside.shape
     found, slope = np.empty(many), np.zeros(many)
     for block in blocks(len(x), 1500 * (n.shape[1] + 12 * (len(many) > 1 and many[1]))):
@@ -467,7 +443,7 @@ def _one_level(n, a, b, tail):
     found, rows = high.copy(), np.flatnonzero((high > low) & ((n * b).sum(-1) > 0))
     if len(rows):
         n, a, b, tail, low, high = (part[rows] for part in (n, a, b, tail, low, high))
-        log_tail = lambda x, busy: log_above(n[busy], a[busy], b[busy], x)
+        log_tail = lambda x, busy: _log_above(n[busy], a[busy], b[busy], x)
         start = _first_guess(n, a, b, tail)
         low, high = _bracketed(log_tail, start, low, high, np.log(tail))
         start = np.where((start > low) & (start < high), start, (low + high) / 2)
@@ -939,7 +915,7 @@ def share_above(
         if len(strata) == 0:
             found[rows] = level <= 0
         elif len(strata) == 1:
-            found[rows] = np.exp(log_above(*_merged(*(part[:, 0] for part in parts)), level)[0])
+            found[rows] = np.exp(_log_above(*_merged(*(part[:, 0] for part in parts)), level)[0])
         else:
             found[rows] = _sum_share(*parts, level, rough)
     return found
@@ -963,7 +939,7 @@ def _sum_share(n, a, b, x, rough):
 
 # %% ../nbs/08_mean_law.ipynb #betslaw2
 #| code-fold: true
-#| code-summary: "Bets for all looks"
+#| code-summary: "Bets"
 STAKES = 10 ** np.linspace(-4, 4, 41)  # of the gamblers, in units of one over the range of the losses
 _SHARES = 1 / (1 + ((np.log10(STAKES) + 0.5) / 0.7) ** 2)  # of the capital that each begins with
 LOG_SHARES = np.log(_SHARES / _SHARES.sum())
@@ -1017,107 +993,40 @@ class AllLooks:
     def __init__(
         self, won: np.ndarray, n: np.ndarray, stakes: np.ndarray = STAKES, *, linear: bool = False
     ) -> None:
-        self._won, self._n, self._stakes, self._linear = won, n, stakes, linear
+        self._logs, self._n, self._stakes, self._linear = won + LOG_SHARES, n, stakes, linear
 
-    def least_mean(self, tail: float) -> np.ndarray:
-        """The least mean that is not refuted, at each look.
+    @classmethod
+    def at_the_end(cls, m: np.ndarray, y: np.ndarray) -> AllLooks:
+        """The last look at N sets of losses.
 
         Parameters
         ----------
-        tail : float
-            chance that the mean is below one of them
+        m : ndarray
+            (N, C) how often each loss was seen
+        y : ndarray
+            (N, C) losses, from 0 to 1
 
         Returns
         -------
-        ndarray
-            (N,)
+        AllLooks
+            of N looks
         """
-        won, n, stakes = self._won + LOG_SHARES + np.log(tail), self._n, self._stakes
+        won = np.empty((len(m), len(STAKES)))
+        for rows in blocks(len(m), 32 * y.shape[1] * len(STAKES)):
+            for some in blocks(len(STAKES), 32 * y[rows].size):
+                gain = np.log1p(STAKES[some, None] * y[rows, None])
+                won[rows, some] = (gain @ m[rows, :, None])[..., 0]
+        return cls(won, m.sum(-1))
 
-        def capital(v):
-            x = stakes * v[:, None]
-            lost, slope = (x, stakes) if self._linear else (np.log1p(x), stakes / (1 + x))
-            log, fall = _sum(won - n[:, None] * lost, slope)
-            return log, n * fall
-
-        alone = won / n[:, None] if self._linear else np.expm1(won / n[:, None])  # what refutes one gambler
-        return _root(capital, np.maximum(alone / stakes, 0).max(axis=1))
-
-# %% ../nbs/08_mean_law.ipynb #betslaw3
-#| code-fold: true
-#| code-summary: "Bets for one look"
-_BOLD = 10 ** np.linspace(-4, 8, 61)  # stakes for one look: the same, and larger ones
-_LOG_PRUDENT = np.append(LOG_SHARES, np.full(len(_BOLD) - len(STAKES), -np.inf))
-
-
-class OneLook:
-    """Bets on independent losses in [0, 1] that were looked at once: what (8.6) refutes.
-
-    Parameters
-    ----------
-    m : ndarray
-        (N, C) how often each loss was seen, in N sets
-    y : ndarray
-        (N, C) losses, from 0 to 1
-
-    Attributes
-    ----------
-    n : ndarray
-        (N,) number of losses
-
-    Examples
-    --------
-    >>> seen = OneLook(np.array([[95, 5.0]]), np.array([[0.0, 1]]))
-    >>> seen.least_mean(0.025).round(4), seen.p_value(np.array([0.01])).round(4)
-    (array([0.0069]), array([0.0896]))
-    """
-
-    def __init__(self, m: np.ndarray, y: np.ndarray) -> None:
-        self.n = m.sum(-1)
-        self._stakes = _BOLD * np.minimum(1, 1e5 / np.sqrt(self.n))[:, None]
-        suits = self._stakes >= 4 / np.sqrt(self.n)[:, None]
-        with np.errstate(divide="ignore"):
-            self._bold = np.log(suits / suits.sum(-1, keepdims=True))
-        self._won = np.empty(suits.shape)
-        for rows in blocks(len(m), 32 * y.shape[1] * len(_BOLD)):
-            for some in blocks(len(_BOLD), 32 * y[rows].size):
-                grow = np.log1p(self._stakes[rows, some, None] * y[rows, None])
-                self._won[rows, some] = (grow @ m[rows, :, None])[..., 0]
-
-    def _capital(self, v):
-        "Logs of K(v) and of L(v) T(v), and how fast they fall."
+    def _capital(self, v, tail=1.0):
+        "Log of the capital (8.5) against the claims v (N,), times tail, and how fast it falls."
         x = self._stakes * v[:, None]
-        lost, slope = self.n[:, None] * np.log1p(x), self._stakes / (1 + x)
-        prudent, bold = _LOG_PRUDENT - lost, self._bold + self._won - lost
-        parts = (_sum(logs, slope) for logs in (prudent + self._won, prudent, bold))
-        (capital, falls), (left, less), (loan, sinks) = parts
-        return np.stack([capital, left + loan]), self.n * np.stack([falls, less + sinks])
-
-    def least_mean(self, tail: float | np.ndarray) -> np.ndarray:
-        """The least mean that is not refuted.
-
-        Parameters
-        ----------
-        tail : float or ndarray
-            (N,) chance that the mean is below this end
-
-        Returns
-        -------
-        ndarray
-            (N,)
-        """
-        tail = np.broadcast_to(np.asarray(tail, float), self.n.shape)
-        bar = np.stack([np.log(tail), np.log(tail) + np.log1p(-tail)])
-
-        def capital(v):
-            logs, slope = self._capital(v)
-            return _sum((logs + bar).T, slope.T)
-
-        alone = np.expm1((self._won + _LOG_PRUDENT + bar[0][:, None]) / self.n[:, None]) / self._stakes
-        return _root(capital, np.maximum(alone, 0).max(-1))
+        lost, slope = (x, self._stakes) if self._linear else (np.log1p(x), self._stakes / (1 + x))
+        log, fall = _sum(self._logs - self._n[:, None] * lost, slope)
+        return log + np.log(tail), self._n * fall
 
     def p_value(self, v: np.ndarray) -> np.ndarray:
-        """The tail at which the least mean comes to v: the smaller root a of a K + a (1 - a) L T = 1.
+        """The tail at which the least mean comes to v.
 
         Parameters
         ----------
@@ -1129,8 +1038,24 @@ class OneLook:
         ndarray
             (N,) from 0 to 1; 0 for means below 0
         """
-        (capital, loan), _ = self._capital(np.maximum(v, 0))
-        whole = np.logaddexp(capital, loan)
-        rest = np.maximum(1 - 4 * np.exp(loan - 2 * whole), 0)
-        a = np.exp(np.log(2) - np.log1p(np.sqrt(rest)) - whole)
-        return np.where(v < 0, 0.0, np.minimum(a, 1))
+        log, _ = self._capital(np.maximum(v, 0))
+        return np.where(v < 0, 0.0, np.exp(-np.maximum(log, 0)))
+
+    def least_mean(self, tail: float | np.ndarray) -> np.ndarray:
+        """The least mean that is not refuted, at each look.
+
+        Parameters
+        ----------
+        tail : float or ndarray
+            (N,) chance that the mean is below one of them
+
+        Returns
+        -------
+        ndarray
+            (N,)
+        """
+        tail = np.broadcast_to(np.asarray(tail, float), self._n.shape)
+        alone = (self._logs + np.log(tail)[:, None]) / self._n[:, None]
+        alone = alone if self._linear else np.expm1(alone)  # what refutes one gambler
+        start = np.maximum(alone / self._stakes, 0).max(axis=1)
+        return _root(lambda v: self._capital(v, tail), start)

@@ -1411,23 +1411,17 @@ def _weight_nodes(a, b):
     return s, density / density.sum()
 
 # %% ../nbs/03_metrics.ipynb #9240bfb9
-@lru_cache(maxsize=32)
-def _share_spline(a, b):
-    "Piecewise polynomial of degree 7 through the shares at log odds -40, -39.9, ..., 40."
-    from scipy.interpolate import PPoly, make_interp_spline
-
-    log_odds = np.linspace(-40, 40, 801)
-    return PPoly.from_spline(make_interp_spline(log_odds, _one_share(log_odds, a, b), k=7))
-
-
 def _one_share(log_odds, a, b):
     "`_positive_share` for one a and one b."
     distinct, place = np.unique(log_odds, return_inverse=True)  # tables of one test set have one prevalence
-    if distinct.size > 1000:
-        share = _share_spline(a, b)(np.clip(distinct, -40, 40))
-        return np.where(np.isinf(distinct), distinct > 0, share)[place]
     s, mass = _weight_nodes(a, b)
-    return (special.expit(np.add.outer(distinct, s)) @ mass)[place]
+    share, rows = np.empty(distinct.shape), max(1, (1 << 17) // len(s))
+    with np.errstate(over="ignore"):  # infinite odds against: a share of 0
+        others, against = np.exp(-distinct), np.exp(-np.clip(s, -700, 700))
+        for start in range(0, len(distinct), rows):
+            block = np.multiply.outer(others[start : start + rows], against)
+            share[start : start + rows] = (1 / (1 + block)) @ mass
+    return share[place]
 
 
 def _positive_share(log_odds, a, b):

@@ -13,19 +13,16 @@ from .core import Axes, Matrix, Numbers, Priors, Rng, VBox, Value
 from .costs import Costs
 
 # %% auto #0
-__all__ = ['REFERENCES', 'Reference', 'add_reference', 'published_rates', 'metric_range', 'outperformance',
-           'naive_outperformance', 'outperformance_value', 'outperformance_of_cost', 'OutperformanceInterval',
-           'outperformance_interval', 'plot_unit_square', 'explore_outperformance']
+__all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperformance', 'naive_outperformance',
+           'outperformance_value', 'outperformance_of_cost', 'OutperformanceInterval', 'outperformance_interval',
+           'plot_unit_square', 'explore_outperformance']
 
 # %% ../nbs/50_outperformance.ipynb #33a79291
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from importlib.resources import files
+from functools import reduce
 
 import numpy as np
-from scipy.special import expit, logit, ndtr
 
 from .bootstrap import METHODS, MONOTONE, monotone_interval, rates_interval
 from .confusion import BinaryCounts
@@ -39,7 +36,6 @@ from cost_eval.core import (
     check_counts,
     check_integer,
     check_range,
-    check_undefined,
     check_within,
     costs_and_priors,
     generator,
@@ -163,93 +159,6 @@ _UNIFORM = add_reference(Reference("uniform", lambda s: s, lambda fpr, recall: f
 _up_to_recall = lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300), 1)
 add_reference(Reference("better than chance", np.sqrt, _up_to_recall, _triangle_share, diagonal=True))
 
-# %% ../nbs/50_outperformance.ipynb #cec74063
-def _printed(paper) -> dict:
-    "(item, cell) -> number, as the paper prints it."
-    with (files("cost_eval") / "published" / f"{paper}.csv").open(encoding="utf-8") as file:
-        return {(row["item"], row["cell"]): row["published"] for row in csv.DictReader(file)}
-
-
-def published_rates() -> dict[str, np.ndarray]:
-    """Error rates of real classifiers, worked out from what two papers print about them.
-
-    Returns
-    -------
-    dict
-        four columns of equal length: "data" and "decisions" (what was decided about, and how), "fpr" and
-        "fnr", both in [0, 1] and as exact as three printed digits allow
-
-    References
-    ----------
-    Marwah et al. (2024), Tables 5 and 6; Ferrer (2025), Tables 2 and 3.
-
-    Examples
-    --------
-    >>> rates = published_rates()
-    >>> len(rates["data"]), len(set(rates["data"]))
-    (37, 10)
-    """
-    rows, printed = [], _printed("cost_score")
-    for item, cell in printed:
-        if item == "table6-study" and cell.endswith("recall"):
-            data, threshold = cell.removesuffix("recall").rstrip(" /").split("/")
-            pair = cell.removesuffix("recall") + "precision"
-            recall, precision = float(printed[item, cell]), float(printed[item, pair])
-            negatives, positives = (float(printed["table5", f"{data}/class {k}"]) for k in (0, 1))
-            rows.append((data, threshold, recall * (1 / precision - 1) * positives / negatives, 1 - recall))
-    rows = [row for row in rows if not (row[1] == "1" and (row[0], "F1", *row[2:]) in rows)]
-    printed = _printed("expected_cost")
-    for item, cell in printed:
-        if item == "table2" and cell.endswith("/Bin"):
-            system = cell.removesuffix("/Bin")
-            data, name, state = system.split("/")
-            prior, f1 = float(printed["table3", f"{data}/prior 2"]), 1 - float(printed[item, cell])
-            error = float(printed[item, f"{system}/C01"])
-            fnr = min(max(1 - f1 * error / (2 * (1 - f1)), 0.0), 1.0)
-            rows.append((data.partition("-Res")[0], f"{system}", (error - fnr) * prior / (1 - prior), fnr))
-    return dict(zip(("data", "decisions", "fpr", "fnr"), map(np.array, zip(*rows))))
-
-
-_KERNEL = 0.5  # in log odds
-
-
-@lru_cache(1)
-def _published_points():
-    "Log odds of recall and FPR (K,) of the published classifiers, and weights: each data set counts once."
-    rates = published_rates()
-    _, data, often = np.unique(rates["data"], return_inverse=True, return_counts=True)
-    inside = [np.clip(part, 5e-4, 1 - 5e-4) for part in (1 - rates["fnr"], rates["fpr"])]
-    return *map(logit, inside), 1 / (len(often) * often[data])
-
-
-@lru_cache(1)
-def _published_table():
-    "Log odds of the recall on a grid, and the share of the published classifiers below."
-    recall, _, weight = _published_points()
-    z = np.linspace(-12, 14, 5201)
-    return z, weight @ ndtr((z - recall[:, None]) / _KERNEL)
-
-
-def _published_recall(s):
-    "Quantiles of the recall of the published classifiers."
-    z, below = _published_table()
-    return expit(np.interp(s, below, z))
-
-
-def _published_fpr(fpr, recall):
-    "P(FPR <= fpr | recall) among the published classifiers."
-    at, points, weight = _published_points()
-    with np.errstate(divide="ignore"):
-        near = (np.clip(logit(np.asarray(recall, float)), -14, 14)[..., None] - at) / _KERNEL
-        below = ndtr((logit(np.asarray(fpr, float))[..., None] - points) / _KERNEL)
-    near = np.log(weight) - near**2 / 2
-    near = np.exp(near - near.max(-1, keepdims=True))
-    return (near * below).sum(-1) / near.sum(-1)
-
-
-_PUBLISHED = Reference("published", _published_recall, _published_fpr)
-REFERENCES[_PUBLISHED.name] = _PUBLISHED  # its files are read when it is asked for
-
 # %% ../nbs/50_outperformance.ipynb #b33791ab
 def _find_reference(reference):
     "A `Reference`, or a sampler, for what the caller gave."
@@ -258,8 +167,6 @@ def _find_reference(reference):
     if callable(reference):
         return reference
     if isinstance(reference, str):
-        if reference == "tree" and reference not in REFERENCES:
-            raise ValueError("reference: 'tree' comes with cost_eval.curves; import it first")
         return REFERENCES[check_choice(reference, REFERENCES, "reference")]
     if isinstance(reference, tuple) and len(reference) == 2:
         return _product(*reference)
@@ -568,7 +475,7 @@ def naive_outperformance(
     scores = []
     for rate in (0.0, 1.0, 0.5):
         value = np.asarray(found.at_rates(rate, rate, pi, **arguments), float)
-        scores.append(_score_or_nan(found, value, pi, np.nan, rng=seed, **options, **metric_args))
+        scores.append(_score_or_nan(found, value, pi, rng=seed, **options, **metric_args))
     return plain(np.where(np.isnan(scores[0]) & np.isnan(scores[1]), scores[2], np.fmax(*scores[:2])))
 
 # %% ../nbs/50_outperformance.ipynb #eb3aa618
@@ -800,7 +707,6 @@ def outperformance_interval(
     prevalence: Numbers | None = None,
     confidence: float = 0.95,
     reference: str | tuple[Any, ...] | Callable[..., Any] | Reference = "uniform",
-    undefined: float = np.nan,
     rng: Rng = None,
     **metric_args: Any,
 ) -> OutperformanceInterval:
@@ -823,8 +729,6 @@ def outperformance_interval(
         of the interval
     reference : default "uniform"
         as for `outperformance`
-    undefined : float, default nan
-        what the metric is worth where it is 0/0; with nan the score of such counts is nan
     rng : int or Generator, optional
         seed or generator, for a sampler as reference
     **metric_args
@@ -833,7 +737,7 @@ def outperformance_interval(
     Returns
     -------
     OutperformanceInterval
-        fields of shape (...)
+        fields of shape (...); a score is nan where the metric is 0/0
 
     Examples
     --------
@@ -847,7 +751,7 @@ def outperformance_interval(
     pi = (tp + fn) / (tp + fp + fn + tn) if prevalence is None else _check_prevalence(prevalence)
     options = {"reference": reference, "rng": seed, **metric_args}
     value = np.asarray(metric.at_rates(tp / (tp + fn), fp / (fp + tn), pi, **arguments), float)
-    score = _score_or_nan(metric, value, pi, undefined, **options)
+    score = _score_or_nan(metric, value, pi, **options)
     line, table = metric.line(pi, **arguments), np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
     if line is not None:
         ends, guarantee = rates_interval(table, line, confidence), _STRATA
@@ -872,9 +776,8 @@ def _whole_cells(counts, costs=None) -> tuple:
     return tuple(cells[..., i, j] for i in (0, 1) for j in (0, 1))
 
 
-def _score_or_nan(metric, value, pi, undefined, **kwargs):
-    "The score; where the value is NaN that of `undefined`, or NaN."
-    value = np.where(np.isnan(value), check_undefined(undefined), value)
+def _score_or_nan(metric, value, pi, **kwargs):
+    "The score; NaN where the value is NaN."
     unknown = np.isnan(value)
     if not unknown.any():
         return outperformance(metric, value, pi, **kwargs)

@@ -8,36 +8,28 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .confusion import BinaryCounts, ConfusionCounts, JointCounts
+from .confusion import ConfusionCounts, JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs, attainable
+from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
-           'difference_sequence', 'CostChange', 'cost_change', 'CostAlarm', 'cost_alarm', 'required_reference',
-           'RuleCounts', 'count_rule', 'RuleCheck', 'check_rule', 'explore_stopping']
+           'difference_sequence', 'CostAlarm', 'cost_alarm', 'RuleCounts', 'count_rule', 'RuleCheck', 'check_rule',
+           'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp, softmax, xlogy
-from scipy.stats import binom, chi2_contingency, chisquare, hypergeom, norm
+from scipy.special import logsumexp, softmax
+from scipy.stats import binom, chi2_contingency, chisquare, norm
 
-from cost_eval.bootstrap import (
-    METHODS,
-    Difference,
-    difference,
-    independent_difference,
-    interval,
-    loss_interval,
-    metric_interval,
-)
+from .bootstrap import METHODS, difference, interval, loss_interval, metric_interval
 from cost_eval.core import (
     LabelledTable,
     Result,
@@ -67,7 +59,7 @@ from cost_eval.core import (
     seen_labels,
     short,
 )
-from .mean_law import LOG_SHARES, STAKES, AllLooks, share_above
+from .mean_law import LOG_SHARES, STAKES, AllLooks
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .decisions import read_requirements
 from .policies import DecisionRule
@@ -215,10 +207,8 @@ def paired_power(
 ) -> Value:
     """Power of the paired test of equal expected cost: how often `difference` rejects in test sets of size n.
 
-    It is the power of the test that will judge, by default that of `difference`. For most methods the
-    outcome depends only on how often each distinct difference of costs occurs, so equal outcomes are judged
-    once. If the costs differ in at most two ways (beside "alike"), the default is summed over all outcomes,
-    from where it begins to reject, and "normal" too; otherwise test sets are simulated.
+    Test sets are simulated and judged by the test that will decide, by default that of `difference`. All
+    sizes use the same random numbers, so that sizes can be compared.
 
     Parameters
     ----------
@@ -237,7 +227,7 @@ def paired_power(
     confidence : float, default 0.95
         1 minus the level of the two-sided test
     n_sets : int, default 2000
-        simulated test sets a size; the standard error of a simulated power is at most .5 / sqrt(n_sets)
+        simulated test sets; the standard error of the power is at most .5 / sqrt(n_sets), .011 for 2,000
     n_resamples : int, default 1000
         replicates a set, where the method draws some
     rng : Generator or int, default 0
@@ -258,8 +248,8 @@ def paired_power(
     Examples
     --------
     >>> p = [[[.45, .02], [0, .03]], [[.01, .01], [0, .48]]]
-    >>> paired_power(p, [[0, 1], [20, 0]], [100, 1000], method="normal").round(3).tolist()
-    [0.067, 0.922]
+    >>> paired_power(p, [[0, 1], [20, 0]], [100, 1000], method="normal").round(2).tolist()
+    [0.07, 0.92]
     """
     p, priced = _cell_probabilities(probabilities, costs, joint=True)
     if saving is not None:
@@ -267,237 +257,61 @@ def paired_power(
     sizes = check_range(n, "n", 2, ends="[)")
     if (np.mod(sizes, 1) != 0).any():
         raise ValueError("n: whole numbers are needed")
-    test = _test(p, priced, method, confidence, n_sets, n_resamples, generator(rng), options)
-    return plain(np.reshape(test.powers(np.ravel(sizes).astype(int).tolist()), np.shape(sizes)))
+    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
+    test = _paired_test(p, priced, n_sets, generator(rng), options)
+    return plain(np.reshape([test.power(int(size)) for size in np.ravel(sizes)], np.shape(sizes)))
 
 
-class _Test(NamedTuple):
-    "A paired test, the probabilities of the cells (C,), and the kinds of differences: a cell and a value."
+class _PairedTest(NamedTuple):
+    "A paired test, the cells that occur (V,) with their shares, rarest first, and random numbers (R, V - 1)."
 
-    p: np.ndarray
     priced: CostMatrix
     cell: np.ndarray
-    values: np.ndarray
     shares: np.ndarray
-    grouped: bool
-    n_sets: int
-    rng: np.random.Generator
+    uniform: np.ndarray
     options: dict
-
-    @property
-    def costs(self) -> np.ndarray:
-        "(K, M)"
-        return self.priced.array
-
-    def judged(self, counts):
-        "Is it rejected? For numbers (R, V) of each kind."
-        distinct, back = np.unique(counts, axis=0, return_inverse=True)
-        K, M = self.costs.shape
-        tables = np.zeros((len(distinct), K * M * M), np.int64)
-        tables[:, self.cell] = distinct
-        record = METHODS[self.options["method"]]
-        if self.grouped and not record.needs_rng:  # the p-values alone, without the ends
-            d = self.costs[:, :, None] - self.costs[:, None, :]
-            found = record.function(tables[:, None], d.reshape(1, -1) / np.abs(d).max())
-            return (found.p_value(0.0) < 1 - self.options["confidence"])[back.ravel()]
-        found = difference(tables.reshape(-1, K, M, M), self.priced, **self.options)
-        return found.rejects[back.ravel()]
-
-    @property
-    def listed(self) -> bool:
-        "Whether all outcomes can be summed: at most two differences other than 0."
-        some = self.values != 0
-        return self.grouped and some.sum() <= 2 and not some.all()
-
-    def powers(self, sizes):
-        "Probability to reject at each size."
-        if self.listed and self.values.any() and self.options["method"] == _ONE_MORE:
-            return _powers_by_ends([(self, n) for n in sizes])
-        return [self.power(n) for n in sizes]
+    by_value: bool
 
     def power(self, n: int) -> float:
-        "Probability to reject at this size."
-        some, method = self.values != 0, self.options["method"]
-        shares, values = self.shares[some], self.values[some]
-        if self.grouped and not some.any():
-            return 0.0
-        if self.listed and method == "normal":
-            exact = _exact_power(shares, values, n, self.options["confidence"])
-            if exact is not None:
-                return exact
-        drawn = self.rng.multinomial(n, self.shares, self.n_sets)
-        if self.grouped and method == "normal":
-            return float(
-                _z_rejects(drawn @ self.values, drawn @ self.values**2, n, self.options["confidence"]).mean()
-            )
-        return float(self.judged(drawn).mean())
+        "Share of the test sets of this size that are rejected; the same draws at every size."
+        counts, left, share = [], np.full(len(self.uniform), n), 1.0
+        for u, of_cell in zip(self.uniform.T, self.shares):
+            counts.append(binom.ppf(u, left, min(1.0, of_cell / share)).astype(int))
+            left, share = left - counts[-1], share - of_cell
+        distinct, times = np.unique(np.stack([*counts, left]), axis=1, return_counts=True)
+        tables = np.zeros((len(times), self.priced.array.size * self.priced.shape[1]), np.int64)
+        tables[:, self.cell] = distinct.T
+        return float(times @ self.rejects(tables) / times.sum())
+
+    def rejects(self, tables: np.ndarray) -> Any:
+        "(R,) is it rejected? For flat tables (R, K M M)."
+        c, how = self.priced.array, self.options
+        if self.by_value:  # the p-values alone, without the ends
+            d = (c[:, :, None] - c[:, None, :]).reshape(1, -1)
+            found = METHODS[how["method"]].function(tables[:, None], d / np.abs(d).max())
+            return found.p_value(0.0) < 1 - how["confidence"]
+        K, M = c.shape
+        return difference(tables.reshape(-1, K, M, M), self.priced, **how).rejects
 
 
-_ONE_MORE = "clopper_pearson"  # which rejects the sooner, the more there is on one side
-
-
-def _default_test(p, c) -> _Test:
-    "The test of `paired_power` without options."
-    return _test(p, CostMatrix(c), "auto", 0.95, 2000, 1000, generator(0), {})
-
-
-def _test(p, priced, method, confidence, n_sets, n_resamples, rng, options) -> _Test:
-    "The test, with cells of equal differences put together where the method does not look further."
-    options = {
-        "method": method,
-        "confidence": check_confidence(confidence),
-        "n_resamples": n_resamples,
-        "rng": rng,
-    } | options
-    c, some = priced.array, np.where(p > 0, 2, 0)
+def _paired_test(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> _PairedTest:
+    "The test; equal differences are one cell where the method looks at nothing else."
+    by_value = options.keys() == {"method", "confidence", "n_resamples"}
+    options = {"rng": int(rng.integers(2**32))} | options
+    some = np.where(p > 0, 2, 0)
     name = difference([some, some], priced, **options).method  # refuses what it does not know or cannot be
-    grouped = set(options) == {"method", "confidence", "n_resamples", "rng"} and not METHODS[name].smoothing
-    d = (c[:, :, None] - c[:, None, :]).ravel()
-    cell = np.flatnonzero(p.ravel() > 0)
-    values, shares = d[cell], p.ravel()[cell]
-    if grouped:
-        values, first, kind = np.unique(values, return_index=True, return_inverse=True)
-        cell, shares = cell[first], np.bincount(kind.ravel(), shares, len(values))
-    shares = shares / shares.sum()
-    n_sets = check_integer(n_sets, "n_sets", 10)
-    return _Test(p.ravel(), priced, cell, values, shares, grouped, n_sets, rng, options | {"method": name})
-
-# %% ../nbs/22_how_many.ipynb #0ee5c9b4
-class _Listed(NamedTuple):
-    """The outcomes of one test and size: numbers b (R,) of the second kind of difference, their chances, the
-    chance of one of the first kind among the others, and between which numbers of it rejection may begin.
-    """
-
-    costs: np.ndarray
-    places: tuple
-    size: int
-    tail: float
-    b: np.ndarray
-    chance: np.ndarray
-    given: float
-    low: np.ndarray
-    high: np.ndarray
-
-
-_LEAST = 1e-10  # outcomes rarer than that, in each direction, are left out
-
-
-def _listed(test, n: int) -> _Listed:
-    "What is summed for one test and size."
-    kinds_ = np.flatnonzero(test.values != 0)
-    one, two = kinds_[np.abs(test.values[kinds_]).argsort()[::-1]][[0, -1]]
-    q = 0.0 if one == two else test.shares[two]
-    b = np.arange(*(binom.ppf([_LEAST, 1 - _LEAST], n, q) + [0, 1]).astype(int))
-    given = test.shares[one] / (1 - q)
-    low, high = (binom.ppf(t, n - b, given).astype(int) for t in (_LEAST, 1 - _LEAST))
-    costs = np.unique((test.costs[:, :, None] - test.costs[:, None, :]).ravel())
-    places = tuple(np.searchsorted(costs, [test.values[one], test.values[two], 0.0]))
-    tail = (1 - test.options["confidence"]) / 2
-    return _Listed(costs / np.abs(costs).max(), places, n, tail, b, binom.pmf(b, n, q), given, low, high + 1)
-
-
-def _powers_by_ends(problems) -> np.ndarray:
-    """Powers for tests and sizes, with at most two differences other than 0, summed over their numbers: for
-    each number b of the second kind, rejection begins at some number of the first, on either side.
-    """
-    parts = [_listed(test, n) for test, n in problems]
-    length = np.array([len(part.b) for part in parts])
-    width = max(len(part.costs) for part in parts)
-    costs = np.stack([np.pad(part.costs, (0, width - len(part.costs)), mode="edge") for part in parts])
-    places = np.array([part.places for part in parts])
-    size, tail = (np.array([getattr(part, name) for part in parts]) for name in ("size", "tail"))
-    one_each = np.ones(costs.shape)
-    b, low, high = (np.concatenate([getattr(part, name) for part in parts]) for name in ("b", "low", "high"))
-    owner = np.repeat(np.arange(len(parts)), length)
-
-    def begun(i, a):
-        "Of the first half of i: is it rejected at a, for that side? Of the others: is it not, for the other?"
-        up, i = i < len(b), i % len(b)
-        of, row = owner[i], np.arange(len(i))
-        counts = np.zeros((len(i), width))
-        for number, place in zip((b[i], a, size[of] - a - b[i]), places[of].T[[1, 0, 2]]):
-            counts[row, place] += number
-        side = np.where(up, 1, -1) * np.sign(costs[of, places[of, 0]])  # the end on this side leaves out 0
-        a = -side[:, None] * costs[of]
-        chance = share_above(*(part[:, None] for part in (counts, a, one_each[of])), 0.0 * side)
-        return (chance < tail[of]) == up
-
-    above, below = np.split(_ends(begun, np.tile(low, 2), np.tile(high, 2), np.tile(length, 2)), 2)
-    rest = size[owner] - b
-    given = np.repeat([part.given for part in parts], length)
-    chance = np.concatenate([part.chance for part in parts])
-    beyond = binom.sf(above - 1, rest, given) + np.where(below > low, binom.cdf(below - 1, rest, given), 0)
-    return np.bincount(owner, chance * beyond, len(parts))
-
-
-def _ends(true, low, high, length, knots=12):
-    """The least number in [low, high) for which it is true, else high, for each of many. They come in runs of
-    these lengths; in a run near ones are alike.
-    """
-    start, run = np.cumsum(length) - length, np.repeat(length, length)
-    knot = [s + np.linspace(0, many - 1, min(many, knots)).astype(int) for s, many in zip(start, length)]
-    some = np.unique(np.concatenate(knot))
-    at = _least(lambda i, a: true(some[i], a), low[some], high[some])
-    between = np.interp(np.arange(len(low)), some, at)
-    found = np.clip(np.rint(between), low, high).astype(int)  # in long runs 1 changes the power by < .001
-    rest = np.setdiff1d(np.flatnonzero(run <= 5 * knots), some)
-    near, far = np.floor(between[rest] - 2).astype(int), np.ceil(between[rest] + 2).astype(int)
-    limits = (np.clip(end, low[rest], high[rest]) for end in (near, far))
-    found[rest] = _least(lambda i, a: true(rest[i], a), *limits)
-    return found
-
-
-def _least(true, low, high):
-    "By bisection, all at once."
-    low, high = low.copy(), high.copy()
-    if len(low):
-        high = np.where(true(np.arange(len(low)), low), low, high)
-    while (low < high).any():
-        busy = np.flatnonzero(low < high)
-        half = (low[busy] + high[busy]) // 2
-        is_true = true(busy, half)
-        high[busy], low[busy] = np.where(is_true, half, high[busy]), np.where(is_true, low[busy], half + 1)
-    return low
-
-# %% ../nbs/22_how_many.ipynb #e8e15b63
-def _z_rejects(total, squares, n, confidence):
-    "Does the paired z test reject, for the sum of n differences and the sum of their squares?"
-    z = norm.isf((1 - confidence) / 2)
-    return total**2 * (n - 1 + z**2) > z**2 * n * squares * (1 + 1e-12)
-
-
-def _exact_power(shares, values, n, confidence, most=2**22):
-    "Power of the paired z test for at most two differences other than 0; None if that is too much to list."
-    if len(values) == 0:
-        return 0.0
-    if len(values) > 2:
-        return None
-    shares, (u, v) = np.append(shares, 0.0)[:2], np.append(values, 0.0)[:2]
-    first, second = _likely(n, shares)
-    if len(first) * len(second) > most:
-        return None
-    a, b, chance = first[:, None], second[None], _trinomial(n, *shares.tolist())
-    rejects = _z_rejects(u * a + v * b, u * u * a + v * v * b, n, confidence)
-    return float(chance[rejects].sum() / chance.sum())
-
-
-def _likely(n, shares):
-    "Numbers of each of two kinds among n; what lies beyond has less than 1e-15."
-    reach = 8 * np.sqrt(n * shares * (1 - shares)) + 40
-    low, high = np.maximum(n * shares - reach, 0).astype(int), np.minimum(n * shares + reach, n).astype(int)
-    return [np.arange(start, stop + 1) for start, stop in zip(low, high)]
-
-
-@lru_cache(maxsize=1)
-def _trinomial(n, *shares):
-    "Probabilities of the likely numbers of two kinds (first, second); the costs of the kinds do not matter."
-    first, second = _likely(n, np.array(shares))
-    rest = n - np.arange(first[0] + second[0], first[-1] + second[-1] + 1)  # by a + b
-    with np.errstate(invalid="ignore"):
-        others = xlogy(rest, max(0.0, 1 - sum(shares))) - gammaln(rest + 1)
-    of_first, of_second = (xlogy(k, p) - gammaln(k + 1) for k, p in zip((first, second), shares))
-    others = np.where(rest >= 0, others, -np.inf)[np.add.outer(np.arange(len(first)), np.arange(len(second)))]
-    return np.exp(gammaln(n + 1) + of_first[:, None] + of_second + others)
+    by_value &= not (METHODS[name].smoothing or METHODS[name].needs_rng)
+    cell = np.flatnonzero(p)
+    shares = p.ravel()[cell]
+    if by_value:
+        c = priced.array
+        d = (c[:, :, None] - c[:, None, :]).ravel()[cell]
+        _, first, kind = np.unique(d, return_index=True, return_inverse=True)
+        cell, shares = cell[first], np.bincount(kind.ravel(), shares)
+    order = np.argsort(np.round(shares, 12), kind="stable")
+    drawn = rng.random((2, check_integer(n_sets, "n_sets", 10), len(cell) - 1))
+    uniform = (drawn[0].argsort(0) + drawn[1]) / len(drawn[1])  # each column is spread evenly
+    return _PairedTest(priced, cell[order], shares[order], uniform, options | {"method": name}, by_value)
 
 # %% ../nbs/22_how_many.ipynb #ac3e4043
 def required_pairs(
@@ -537,7 +351,7 @@ def required_pairs(
     method : str, default "auto"
         of `difference`: the test that will judge
     n_sets : int, default 1000
-        simulated test sets a size, where outcomes cannot be listed
+        simulated test sets, from the same random numbers at every size
     n_resamples : int, default 1000
         replicates a set, where the method draws some
     rng : Generator or int, default 0
@@ -548,7 +362,7 @@ def required_pairs(
     Returns
     -------
     int
-        examples, each judged by both models; where test sets are simulated within a few per cent
+        examples, each judged by both models; other random numbers move it by a few per cent
 
     Raises
     ------
@@ -558,8 +372,8 @@ def required_pairs(
     Examples
     --------
     >>> p = [[[.45, .02], [0, .03]], [[.01, .01], [0, .48]]]
-    >>> required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal")
-    768
+    >>> round(required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal"), -2)
+    800
     """
     p, priced = _cell_probabilities(joint, costs, joint=True, name="joint")
     c = priced.array
@@ -571,16 +385,14 @@ def required_pairs(
     spread = np.sqrt(p[p > 0] @ (d - saving) ** 2)
     z = norm.isf((1 - confidence) / 2) + norm.ppf(max(wanted, 0.5))
     guess = max(2.0, (z * spread / saving) ** 2)
-    seed, n_sets = generator(rng).integers(2**32), check_integer(n_sets, "n_sets", 10)
-
+    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
+    test = _paired_test(p, priced, n_sets, generator(rng), options)
     within = min(0.5 / n_sets, wanted / 2), max(1 - 0.5 / n_sets, (1 + wanted) / 2)  # finite quantiles
 
     def lacking(log_n):
         if log_n > np.log(1e9):
             raise ValueError(f"saving: {saving:g} takes more than 10^9 examples to show; state a larger one")
-        draw = np.random.default_rng(seed)  # the same test sets, as it were, at every size
-        test = _test(p, priced, method, confidence, n_sets, n_resamples, draw, dict(options))
-        reached = test.powers([int(np.ceil(np.exp(log_n) - 1e-9))])[0]
+        reached = test.power(int(np.ceil(np.exp(log_n) - 1e-9)))
         return float(norm.ppf(wanted) - norm.ppf(np.clip(reached, *within)))
 
     return int(np.ceil(np.exp(_crossing(lacking, np.log(guess), np.log(2))) - 1e-9))
@@ -592,7 +404,7 @@ def _with_saving(p, c, saving) -> np.ndarray:
     d = c[:, :, None] - c[:, None, :]
     low, high = d[p > 0].min(), d[p > 0].max()
     if saving == 0:
-        raise ValueError("saving: 0 cannot be shown; `equivalence_test` shows that a difference is small")
+        raise ValueError("saving: 0 cannot be shown; show an interval of `difference` within a margin")
     if not low < saving < high:
         raise ValueError(
             f"saving: {saving:g}, but the differences of the cells that occur lie between {low:g} and "
@@ -621,6 +433,7 @@ def _trade(costly, ratio, saved, added):
 
 # %% ../nbs/22_how_many.ipynb #83259c54
 _SIZES = np.array([100, 200, 400, 1000, 2000, 4000, 10_000])
+_SETS = 500  # simulated for each point
 
 
 def _draw_power(axes):
@@ -640,24 +453,21 @@ def _draw_power(axes):
 def _power_by_ratio(costly, saved, added):
     "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
     ratios = np.logspace(0, 2.6, 14)
-    tests = [_default_test(*_trade(costly, r, saved, added)) for r in ratios]
-    if not tests[0].values.any():
-        return ratios, np.zeros(len(ratios))
-    return ratios, _powers_by_ends([(test, 1000) for test in tests])
+    return ratios, [paired_power(*_trade(costly, r, saved, added), 1000, n_sets=_SETS) for r in ratios]
 
 
 def _move_power(axes, lines, costly, ratio, saved, added):
     "Draw the power for these values."
     costly, added = costly / 1000, added / 1000
     trade = _trade(costly, ratio, saved, added)
-    power = paired_power(*trade, _SIZES)
+    power = paired_power(*trade, _SIZES, n_sets=_SETS)
     here = power[_SIZES.tolist().index(1000)]
     lines[0].set_data(_SIZES, power)
     lines[1].set_data(*_power_by_ratio(costly, saved, added))
     lines[2].set_data([ratio], [here])
     lines[3].set_data([1000], [here])
-    lines[4].set_data(_SIZES, paired_power(*trade, _SIZES, method="normal"))
-    axes[1].set_title(f"power {here:.3f} at 1,000 samples")
+    lines[4].set_data(_SIZES, paired_power(*trade, _SIZES, method="normal", n_sets=_SETS))
+    axes[1].set_title(f"power {here:.2f} at 1,000 samples")
 
 # %% ../nbs/22_how_many.ipynb #1c7e4f93
 def explore_power() -> VBox:
@@ -692,8 +502,7 @@ class ConfidenceSequence(Result):
     Attributes
     ----------
     low, high : ndarray
-        (N,) ends after each example; they depend on the examples so far and not on their order, unless each
-        row has bounds of its own
+        (N,) ends after each example; they depend on the examples so far and not on their order
     mean : ndarray
         (N,) mean of the examples so far
     confidence : float
@@ -750,33 +559,11 @@ def _least_mean(y, b, tail) -> np.ndarray:
         so_far, weight = won[-1], n[-1]
     return found
 
-
-def _least_mean_of_rows(x, low, high, tail) -> np.ndarray:
-    "The same for rows with limits of their own (N,): the least mean of what the rows so far were to cost."
-    width, n = high - low, np.arange(1, len(x) + 1)
-    if not width.any():
-        return np.cumsum(x) / n
-    unit = width[np.argmax(width > 0)]  # the first row's that can cost more or less
-    stakes = STAKES / unit
-    place = np.where(width > 0, (x - low) / np.where(width > 0, width, 1), 0.5)
-    guess = (0.5 + np.cumsum(place) - place) / n  # of the place, from the rows before
-    total, found = np.cumsum(x - low), np.empty(len(x))
-    so_far = np.zeros(len(stakes))
-    for block in blocks(len(x), 8 * 8 * len(stakes)):
-        a = stakes * width[block, None]
-        small = np.minimum(a, 0.5)
-        bernstein = (-np.log1p(-small) - small) * (place - guess)[block, None] ** 2
-        lost = np.cumsum(np.where(a < 0.5, bernstein, a**2 / 8), axis=0)
-        won = so_far - lost + stakes * total[block, None]
-        found[block] = AllLooks(won, n[block], stakes, linear=True).least_mean(tail)
-        so_far = so_far - lost[-1]
-    return found + np.cumsum(low) / n
-
 # %% ../nbs/22_how_many.ipynb #3d184005
 #| code-fold: true
 #| code-summary: "What is checked: losses, bounds, clusters"
-def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[np.ndarray, np.ndarray]:
-    "Least and largest possible loss: two numbers, those of the costs or as said, or two arrays (N,)."
+def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[float, float]:
+    "Least and largest possible loss, as said or those of the costs."
     remedy = (
         "give costs=, or say the least and the largest that can occur, from the costs and not from the data"
     )
@@ -788,21 +575,13 @@ def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[np.ndarray, np.ndar
         bounds = attainable(costs, *sides)
     if isinstance(bounds, Mapping) or not np.iterable(bounds) or len([*bounds]) != 2:
         raise ValueError(f"bounds: a pair (low, high) is needed, got {bounds!r:.80}; {remedy}")
-    low, high = (check_range(end, "bounds", hint=remedy) for end in bounds)
-    if np.shape(low) != np.shape(high) or np.shape(low) not in ((), (len(x),)):
-        shapes = f"{np.shape(low)} and {np.shape(high)}"
-        raise ValueError(
-            f"bounds: shapes {shapes}; two numbers are needed, or two arrays of {len(x)}, one a row"
-        )
-    if not np.all(low <= high) or (np.ndim(low) == 0 and low == high):
+    low, high = (float(check_range(end, "bounds", shape=(), hint=remedy)) for end in bounds)
+    if low >= high:
         raise ValueError(f"bounds: low must be below high, got {bounds!r:.80}; {remedy}")
     outside = (x < low) | (x > high)
     if outside.any():
         i = int(outside.argmax())
-        ends = [np.broadcast_to(end, x.shape)[i] for end in (low, high)]
-        raise ValueError(
-            f"{name}: {x[i]:g} at position {i} is outside bounds {ends[0]:g} to {ends[1]:g}; {remedy}"
-        )
+        raise ValueError(f"{name}: {x[i]:g} at position {i} is outside bounds {low:g} to {high:g}; {remedy}")
     return low, high
 
 
@@ -858,11 +637,8 @@ def confidence_sequence(
     ----------
     losses : array (N,)
         cost of each example, in the order in which they came, see `cost_eval.costs.losses`
-    bounds : (float, float) or (array (N,), array (N,))
-        least and largest loss that can occur, known beforehand: not the range seen. A pair of numbers: what
-        is estimated is the mean of a loss, the same for each example whatever came before. Two arrays: each
-        row has limits of its own, known before its outcome; what is estimated is then the mean, over the
-        rows so far, of what each was to cost given its limits and the rows before. It may drift
+    bounds : (float, float)
+        least and largest loss that can occur, known beforehand: not the range seen
     costs : CostMatrix, ExampleCosts, array_like or mapping, optional
         in place of `bounds`: what the losses come from; `attainable` tells what can occur
     clusters : array (N,), optional
@@ -887,7 +663,8 @@ def confidence_sequence(
 
     Notes
     -----
-    Waudby-Smith & Ramdas 2024 (betting); Howard, Ramdas, McAuliffe & Sekhon 2021 (own bounds).
+    What is estimated is the mean of a loss, the same for each example whatever came before. Waudby-Smith &
+    Ramdas 2024 (betting).
 
     Examples
     --------
@@ -918,9 +695,8 @@ def difference_sequence(
     ----------
     losses_a, losses_b : array (N,)
         what each example cost with the first and with the second classifier
-    bounds : (float, float) or (array (N,), array (N,))
-        least and largest *difference*, first minus second, that can occur, as for `confidence_sequence`: with
-        costs from 0 to 20, (-20, 20)
+    bounds : (float, float)
+        least and largest *difference*, first minus second, that can occur: with costs from 0 to 20, (-20, 20)
     costs : CostMatrix, ExampleCosts, array_like or mapping, optional
         in place of `bounds`: what both losses come from; `attainable` tells what can occur
     first, second : label or sequence, optional
@@ -959,229 +735,20 @@ def difference_sequence(
     return _sequence(x, ends, clusters, largest_cluster, confidence, "difference of mean losses")
 
 
-def _sequence(x, ends, clusters, largest, confidence, quantity) -> ConfidenceSequence:
+def _sequence(x, bounds, clusters, largest, confidence, quantity) -> ConfidenceSequence:
     "Both ends after each loss."
     confidence = check_confidence(confidence)
-    tail, (low, high) = (1 - confidence) / 2, ends
+    tail, unit = (1 - confidence) / 2, max(abs(end) for end in bounds)
+    low, high = (end / unit for end in bounds)
     order, done = _whole_clusters(clusters, largest, len(x))
-    if np.ndim(low):
-        if clusters is not None:
-            raise ValueError(
-                "bounds: arrays, with clusters=; give one pair (low, high) that holds for each row"
-            )
-        unit = np.abs([low, high]).max() or 1.0
-        least = _least_mean_of_rows(x / unit, low / unit, high / unit, tail) * unit
-        most = -_least_mean_of_rows(-x / unit, -high / unit, -low / unit, tail) * unit
-        notes = ("Each row's bounds were known before its outcome; the mean is that of the rows so far.",)
-    else:
-        unit = max(abs(low), abs(high))
-        low, high = low / unit, high / unit
-        y = np.clip((x / unit - low) / (high - low), 0, 1)
-        size = np.bincount(order)
-        y, b = np.bincount(order, y) / size, size / (largest or 1)
-        ends = np.append(0, _least_mean(y, b, tail))[done], np.append(0, _least_mean(1 - y, b, tail))[done]
-        least, most = (low + (high - low) * ends[0]) * unit, (high - (high - low) * ends[1]) * unit
-        limits = f"{short(low * unit)} to {short(high * unit)}"
-        notes = (f"No value lies outside {limits}; the mean does not drift.",)
-        notes += (f"No cluster has more than {largest} rows.",) * (clusters is not None)
+    size = np.bincount(order)
+    y = np.bincount(order, np.clip((x / unit - low) / (high - low), 0, 1)) / size
+    least, most = (np.append(0, _least_mean(side, size / (largest or 1), tail))[done] for side in (y, 1 - y))
+    ends = (low + (high - low) * least) * unit, (high - (high - low) * most) * unit
     mean = np.cumsum(x / unit) / np.arange(1, len(x) + 1) * unit
-    return ConfidenceSequence(least, most, mean, confidence, quantity, notes)
-
-# %% ../nbs/22_how_many.ipynb #a21ac9a0
-#| code-fold: true
-#| code-summary: "The result: CostChange"
-@result
-class CostChange(Result):
-    """How the cost per example changed, and what of it prevalence, rates and amounts have made.
-
-    Attributes
-    ----------
-    total : float or ndarray
-        (...) cost now minus cost in the reference period: the sum of the next three
-    prevalence, rates, amounts : float or ndarray
-        (...) parts due to the mix of classes, to the decisions within each class, to what a cell costs
-    reference, now : float or ndarray
-        (...) cost per example in either period
-    cells : ndarray
-        (..., K, M, 3) the parts of each cell (class, decision): prevalence, rates, amounts
-    rising : ndarray
-        (..., K) one-sided p-values (Fisher's exact test) that errors in a class are no more frequent than
-        they were, for all classes together: the costliest has the largest share of the level. The alarm of
-        a single look rings where one is at most .05
-    """
-
-    total: float
-    prevalence: float
-    rates: float
-    amounts: float
-    reference: float
-    now: float
-    cells: np.ndarray
-    rising: np.ndarray
-    _periods: tuple = field(repr=False, compare=False, default=())
-
-    def interval(
-        self, part: Literal["total", "prevalence", "rates"] = "total", *, confidence: float = 0.95
-    ) -> Difference:
-        """Interval and test of the change or of a part of it, the periods taken as two independent samples.
-
-        Parameters
-        ----------
-        part : str, default "total"
-            "prevalence" at what a class costs on the average of both periods; "rates" at the average of both
-            mixes of classes, where every class occurs in both periods or in none; amounts are known
-        confidence : float, default 0.95
-            of the interval
-
-        Returns
-        -------
-        Difference
-            as from `cost_eval.bootstrap.independent_difference`
-
-        Raises
-        ------
-        ValueError
-            for another part, for counts that are not whole (weights), for rates of a class that is missing
-        """
-        check_choice(part, ("total", "prevalence", "rates"), "part")
-        return independent_difference(**_sides(part, *self._periods), confidence=confidence)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        "Bars of the three parts for each period, and the total; returns the Axes."
-        ax = ensure_axes(ax, figsize=(4.9, 3.2))
-        at = np.arange(np.size(self.total))
-        up, down = np.zeros(len(at)), np.zeros(len(at))
-        looks = {"prevalence": ("0.75", ""), "rates": (COLORS[0], "//"), "amounts": (COLORS[1], "..")}
-        for name, (color, hatch) in looks.items():
-            part = np.ravel(getattr(self, name))
-            base = np.where(part >= 0, up, down)
-            ax.bar(at, part, bottom=base, color=color, hatch=hatch, edgecolor="white")
-            up, down = up + np.maximum(part, 0), down + np.minimum(part, 0)
-        ax.plot(at, np.ravel(self.total), "D", color="black", ms=4)
-        ax.axhline(0, color="0.4", lw=1)
-        ax.use_sticky_edges = False
-        ax.margins(y=0.08)
-        ax.set(xticks=at, xticklabels=at + 1, ylabel="change of cost per example")
-        marks = {f"■ {name}": color for name, (color, _) in looks.items()}
-        return name_colors(ax, {**marks, "◆ total": "black"})
-
-# %% ../nbs/22_how_many.ipynb #9f401272
-def cost_change(
-    reference: ConfusionCounts | BinaryCounts | Matrix,
-    now: ConfusionCounts | BinaryCounts | Matrix,
-    costs: Costs,
-    *,
-    now_costs: Costs | None = None,
-) -> CostChange:
-    """Cost per example against a reference period, split into prevalence, rates and amounts.
-
-    The cost is a sum over cells of prevalence times rate times amount. Each factor's part is what changing it
-    adds, averaged over the six orders in which the three can be changed (Shapley 1953), cell by cell: the
-    parts add up to the change exactly.
-
-    Parameters
-    ----------
-    reference, now : ConfusionCounts or array_like
-        (..., K, M) counts of the two periods; stacks of months are compared one by one
-    costs : CostMatrix or array_like
-        (..., K, M) cost of each cell in the reference period, or the mean amount of its examples
-    now_costs : CostMatrix or array_like, optional
-        (..., K, M) the same of the second period; by default as in the reference period
-
-    Returns
-    -------
-    CostChange
-        parts of the change, in cost per example; its `interval` says how sure they are
-
-    Raises
-    ------
-    ValueError
-        for a period without examples, shapes or labels that do not fit
-
-    Notes
-    -----
-    The rates of a class that does not occur in one period are taken to be those of the other.
-
-    Examples
-    --------
-    >>> found = cost_change([[90, 10], [5, 5]], [[80, 0], [10, 10]], [[0, 1], [20, 0]])
-    >>> found.total, round(found.prevalence, 3), round(found.rates, 3), found.amounts
-    (1.0, 1.085, -0.085, 0.0)
-    >>> found.interval("rates")
-    Difference(-1.29 to 1.123, mean -0.08545, clopper_pearson, 95%)
-    """
-    first, c = aligned(reference, costs, name="reference")
-    second, now_c = aligned(now, costs if now_costs is None else now_costs, name="now")
-    if first.shape[-2:] != second.shape[-2:]:
-        raise ValueError(
-            f"now: {second.shape[-2:]}, but reference has {first.shape[-2:]} classes x decisions"
-        )
-    p, r = _factors(first, "reference")
-    q, s = _factors(second, "now")
-    absent = [np.isnan(rates).any(-1, keepdims=True) for rates in (r, s)]
-    r, s = np.where(absent[0], s, r), np.where(absent[1], r, s)
-    r, s = np.nan_to_num(r), np.nan_to_num(s)  # of a class that occurs in neither: its prevalence is 0
-    p, q, r, s, c, now_c = np.broadcast_arrays(p, q, r, s, c, now_c)
-    cells = np.stack(
-        [_part(p, q, r, s, c, now_c), _part(r, s, p, q, c, now_c), _part(c, now_c, p, q, r, s)], -1
-    )
-    before, after = (p * r * c).sum((-2, -1)), (q * s * now_c).sum((-2, -1))
-    priors, rates, amounts = (plain(part) for part in np.moveaxis(cells.sum((-3, -2)), -1, 0))
-    change = plain(after - before), priors, rates, amounts, plain(before), plain(after), cells
-    first, second, _ = np.broadcast_arrays(first, second, p * c)
-    periods = first, second, p, q, r, s, c, now_c
-    return CostChange(*change, _rising(first, second, c), periods)
-
-
-def _sides(part, first, second, p, q, r, s, c, d) -> dict:
-    "The two samples, and the costs, whose difference is the change or a part of it."
-    if part == "total":
-        if (c == d).all():
-            return {"counts_a": second, "counts_b": first, "costs": c}
-        blank = np.zeros_like(first)  # the rows of each period have its own costs
-        pairs = {"counts_a": (second, blank), "counts_b": (blank, first), "costs": (d, c)}
-        return {name: np.concatenate(pair, -2) for name, pair in pairs.items()}
-    if part == "prevalence":
-        paid = (2 * r * c + s * c + r * d + 2 * s * d) / 6
-        named = zip(("counts_a", "counts_b", "costs"), (second, first, paid))
-        return {name: table.sum(-1)[..., None, :] for name, table in named}
-    if ((p > 0) != (q > 0)).any():
-        raise ValueError(
-            "part: 'rates', but a class is missing in one period, and its rates there are not known"
-        )
-    weight = (p + q) / 2
-    paid = (2 * p * c + q * c + p * d + 2 * q * d) / 6 / np.where(weight > 0, weight, 1)
-    return {"counts_a": second, "counts_b": first, "costs": paid, "priors": weight[..., 0]}
-
-
-def _rising(first, second, c) -> np.ndarray:
-    """(..., K) one-sided p-values (Fisher) that errors in a class are as frequent as they were, for all
-    classes together: of the level, each class has half of what the next costlier one has.
-    """
-    if (first % 1).any() or (second % 1).any():
-        return np.full(first.shape[:-1], np.nan)
-    wrong = c > c.min(-1, keepdims=True)
-    place = np.ptp(c, axis=-1).argsort(-1)[..., ::-1].argsort(-1)
-    share = np.where(wrong.any(-1), 0.5**place, 0.0)
-    (x, y), (m, n) = (((first * of).sum(-1), (second * of).sum(-1)) for of in (wrong, 1))
-    share = np.where((m > 0) & (n > 0), share, 0) / np.maximum(share.sum(-1, keepdims=True), 1e-300)
-    p = hypergeom.cdf(x, np.maximum(m + n, 1), x + y, m) / np.where(share > 0, share, 1)
-    return np.where(share > 0, np.minimum(1, p), 1.0)
-
-
-def _factors(counts, name) -> tuple[np.ndarray, np.ndarray]:
-    "Prevalence (..., K, 1) and rates (..., K, M), NaN for a class without examples."
-    whole = counts.sum(axis=-1, keepdims=True)
-    everything = whole.sum(axis=-2, keepdims=True)
-    if (everything == 0).any():
-        raise ValueError(f"{name}: a period without examples has no cost; leave it out")
-    with np.errstate(invalid="ignore"):
-        return whole / everything, counts / whole
-
-
-def _part(x, new_x, y, new_y, z, new_z):
-    "What changing x adds to the product x y z, on average over the six orders."
-    return (new_x - x) * (2 * y * z + new_y * z + y * new_z + 2 * new_y * new_z) / 6
+    notes = (f"No value lies outside {short(bounds[0])} to {short(bounds[1])}; the mean does not drift.",)
+    notes += (f"No cluster has more than {largest} rows.",) * (clusters is not None)
+    return ConfidenceSequence(*ends, mean, confidence, quantity, notes)
 
 # %% ../nbs/22_how_many.ipynb #445b1a8b
 #| code-fold: true
@@ -1193,9 +760,7 @@ class CostAlarm(Result):
     Attributes
     ----------
     capital : ndarray
-        (N,) after each example, 1 at the beginning. Where counts are compared with those of a reference:
-        since the last look, `bar` times the false alarms that may be spent by then over those that an
-        outcome such as this would spend
+        (N,) after each example, 1 at the beginning
     limit : ndarray
         (N,) mean cost that is allowed for each example
     bar : float
@@ -1238,7 +803,6 @@ def cost_alarm(
     costs: Costs | None = None,
     limit: Numbers | None = None,
     reference: Vector | None = None,
-    looks: int | Vector | None = None,
     false_alarms: float = 0.05,
 ) -> CostAlarm:
     """An alarm that rings when the cost has risen, and with a stated probability never without a cause.
@@ -1261,13 +825,8 @@ def cost_alarm(
         mean loss that is allowed; an array: for each example, known before its loss, such as the cost of its
         class in the reference period, so that the mix of classes may change without an alarm
     reference : array (M,), optional
-        losses of a reference period, in place of `limit`. Where every loss is one of the two bounds (a miss
-        or none), the counts of both periods are compared by exact tests at `looks`. Other losses: the limit
-        is the upper end of the reference's betting interval; half of `false_alarms` is spent on it
-    looks : int or array (L,), optional
-        looks planned beforehand, for counts and a reference: how many, evenly spaced over the losses, or
-        after how many losses each. By default one watches without end, and looks whenever a tenth more
-        losses have come
+        losses of a reference period, in place of `limit`: the limit is the upper end of its betting
+        interval; half of `false_alarms` is spent on it
     false_alarms : float, default 0.05
         probability of a false alarm, however long one watches
 
@@ -1279,15 +838,12 @@ def cost_alarm(
     Raises
     ------
     ValueError
-        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds,
-        for looks where nothing is counted
+        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds
 
     Notes
     -----
     Shin, Ramdas & Rinaldo 2023 sum over starting points without weights and bound the mean time to a false
     alarm; with weights that sum to 1 the sum is a supermartingale, and the probability is bounded.
-    Counts: false alarms are spent as information comes in (Lan & DeMets 1983); no rate is assumed, for
-    given the total of both periods all placements of the errors are equally likely (Fisher).
 
     Examples
     --------
@@ -1297,24 +853,16 @@ def cost_alarm(
     x = check_losses(losses, "losses", 2)
     rate = check_range(false_alarms, "false_alarms", 0, 1, shape=(), hint="5 % is .05")
     low, high = _check_bounds(bounds, costs, x, "losses")
-    if np.ndim(low):
-        raise ValueError("bounds: two numbers are needed here; limit= may have one for each loss")
-    known = reference if reference is None else check_losses(reference, "reference", 2)
-    priced = () if costs is None or isinstance(costs := as_costs(costs), ExampleCosts) else costs.array
-    counted = limit is None and known is not None and len(np.unique(priced)) <= 2
-    if counted and np.isin(np.concatenate([x, known]), (low, high)).all():
-        return _counted_alarm(x == high, known == high, looks, rate, (float(low), float(high)))
-    if looks is not None:
-        raise ValueError(
-            "looks: are planned for losses of two values (no error, error) and a reference=; for others "
-            "leave looks out, the gamblers look at every loss"
-        )
     limit, bar, notes = _allowed(x, limit, reference, low, high, rate)
     limit, unit = np.broadcast_to(limit, x.shape), max(abs(low), abs(high))
     width = high / unit - low / unit
-    y, v = (np.clip((part / unit - low / unit) / width, 0, 1) for part in (x, limit))
+    y, v = (np.clip((part / unit - low / unit) / width, 0, 1)[:, None] for part in (x, limit))
+
+    def gain(block):
+        return np.log1p(STAKES * y[block]) - np.log1p(STAKES * v[block])
+
     with np.errstate(over="ignore"):
-        return CostAlarm(np.exp(_late_bets(y, v)), limit.copy(), bar, rate, notes)
+        return CostAlarm(np.exp(_late_bets(gain, len(x))), limit.copy(), bar, rate, notes)
 
 
 def _allowed(x, limit, reference, low, high, rate) -> tuple:
@@ -1335,15 +883,16 @@ def _allowed(x, limit, reference, low, high, rate) -> tuple:
     return limit, bar, notes
 
 
-def _late_bets(y, v) -> np.ndarray:
-    "Log of the capital of gamblers who begin one by one: 1 / (1 + log k) is left when the k-th has begun."
-    left = 1 / (1 + np.log(np.arange(1, len(y) + 2)))
-    share, log_capital = np.log(left[:-1] - left[1:]), np.empty(len(y))
+def _late_bets(gain, n: int) -> np.ndarray:
+    """Log of the capital (n,) of gamblers who begin one by one: 1 / (1 + log k) is left when the k-th has
+    begun. `gain` gives the logarithms of what each stake wins at the rows of a block (B, 41).
+    """
+    left = 1 / (1 + np.log(np.arange(1, n + 2)))
+    share, log_capital = np.log(left[:-1] - left[1:]), np.empty(n)
     earned = np.zeros(len(STAKES))
     begun = np.full(len(STAKES), -np.inf)
-    for block in blocks(len(y), 8 * 8 * len(STAKES)):
-        gain = np.log1p(STAKES * y[block, None]) - np.log1p(STAKES * v[block, None])
-        after = earned + np.cumsum(gain, axis=0)
+    for block in blocks(n, 8 * 8 * len(STAKES)):
+        after = earned + np.cumsum(gain(block), axis=0)
         before = np.concatenate([earned[None], after[:-1]])
         parts = np.concatenate([begun[None], share[block, None] - before])
         stakes = np.logaddexp.accumulate(parts, axis=0)[1:]
@@ -1351,195 +900,6 @@ def _late_bets(y, v) -> np.ndarray:
         log_capital[block] = np.logaddexp(playing, np.log(left[1:][block]))
         earned, begun = after[-1], stakes[-1]
     return log_capital
-
-# %% ../nbs/22_how_many.ipynb #countalarm
-_LISTED, _GROWTH, _WHOLE = 200, 1.1, 0.8  # errors whose outcomes are listed; between looks; of the rate
-
-
-def _counted_alarm(error, known, looks, rate, values) -> CostAlarm:
-    "The alarm of counts: errors of the examples (N,) and of the reference (M,), as booleans."
-    n, m, bar = len(error), len(known), 1 / rate
-    sizes, spent = _planned(looks, m, n)
-    x, s = np.cumsum(error)[sizes - 1], np.array([known.sum()])
-    evidence = _evidence(s, x[None], m, sizes, rate * spent)[0]
-    since = np.searchsorted(sizes, np.arange(1, n + 1), side="right")
-    when = f"{len(sizes)} planned looks" if looks is not None else "a look whenever a tenth more have come"
-    notes = (f"Each loss is {short(values[0])} or {short(values[1])}; examples are independent; {when}.",)
-    limit = np.full(n, values[0] + (values[1] - values[0]) * known.mean())
-    return CostAlarm(np.append(1.0, bar * evidence)[since], limit, bar, rate, notes)
-
-
-def _planned(looks, m, n) -> tuple[np.ndarray, np.ndarray]:
-    """After how many of n examples one looks (L,), and the share of the false alarms that may be spent by
-    then: that of the information n m / (n + m) of which there is no more than m.
-    """
-    if looks is None:
-        sizes = [int(np.ceil(m / 50))]
-        while sizes[-1] * _GROWTH <= n:
-            sizes.append(int(np.ceil(sizes[-1] * _GROWTH)))
-        sizes, whole = np.array(sizes), 1.0
-    else:
-        hint = "how many, or after how many losses each, ascending"
-        if np.ndim(looks) == 0:
-            L = check_integer(looks, "looks", 1, n, hint=hint)
-            sizes = np.ceil(n * np.arange(1, L + 1) / L)
-        else:
-            sizes = check_range(looks, "looks", 1, ends="[)", hint=hint)
-        if np.ndim(sizes) != 1 or not len(sizes) or (sizes % 1).any() or (np.diff(sizes) <= 0).any():
-            raise ValueError(f"looks: {looks!r:.60}; {hint}")
-        if sizes[-1] < n:
-            raise ValueError(
-                f"looks: the last is after {sizes[-1]:g} of {n} losses; plan looks up to the end, or leave "
-                "looks out to watch without end"
-            )
-        sizes = sizes.astype(np.int64)
-        whole = sizes[-1] / (sizes[-1] + m)
-    spent = sizes / (sizes + m) / whole
-    return sizes[sizes <= n], spent[sizes <= n]
-
-
-def _evidence(s, x, m, sizes, spent) -> np.ndarray:
-    """False alarms that may be spent at each look over those that the outcome would spend (R, L): 1 rings.
-    s (R,) errors in a reference of m, x (R, L) errors in the first `sizes` examples.
-
-    Four fifths go to a comparison of the reference with all examples so far, the rest to one with the last
-    1, 2, 4, ... looks' examples, which notices what is new.
-    """
-    rest = (1 - _WHOLE) * (spent - spent[:1])
-    found = _from_the_start(s, s[:, None] + x, m, sizes, spent - rest)
-    each = np.diff(rest, prepend=0)
-    each = each / np.maximum(1, np.frexp(np.arange(len(sizes)))[1])  # so many stretches end at a look
-    for k in 2 ** np.arange(np.frexp(max(len(sizes) - 1, 0))[1]):
-        p = _fisher(s, x[:, k:] - x[:, :-k], m, sizes[k:] - sizes[:-k])
-        found[:, k:] = np.maximum(found[:, k:], each[k:] / p)
-    return found
-
-
-def _fisher(s, x, m, n) -> np.ndarray:
-    "One-sided p-values of s (R,) errors in m examples and x (R, L) in n (L,); each distinct one once."
-    s, n = np.broadcast_to(s[:, None], x.shape), np.broadcast_to(n, x.shape)
-    code = np.ravel_multi_index((s, x, np.arange(x.shape[1])), (s.max() + 1, x.max() + 1, x.shape[1]))
-    _, one, back = np.unique(code, return_index=True, return_inverse=True)
-    s, x, n = (part.ravel()[one] for part in (s, x, n))
-    return np.maximum(hypergeom.cdf(s, m + n, s + x, m), 1e-300)[back].reshape(code.shape)
-
-
-def _from_the_start(s, total, m, sizes, spent) -> np.ndarray:
-    """The same for all examples so far. While few errors are seen: given their total, the chance of an alarm
-    by now, had one rung at this outcome, over all courses; then each look has its own share.
-    """
-    t = np.arange(min(_LISTED, int(total.max(initial=0))) + 1)
-    silent, before, found = np.eye(len(t)), 0, np.empty(total.shape)  # silent: (s, u), of u errors
-    for k, n in enumerate(sizes):
-        few = total[:, k] < len(t)
-        if not few.any():
-            break
-        silent = silent @ _placed(m + before, n - before, t)
-        used = 1 - silent.sum(0) + silent.cumsum(0)
-        found[few, k] = spent[k] / np.maximum(used[s[few], total[few, k]], 1e-15)
-        silent[used <= spent[k]] = 0
-        before = n
-    many = (total >= len(t)).any(0)
-    if many.any():
-        each = np.diff(spent, prepend=0)[many] / _fisher(s, total[:, many] - s[:, None], m, sizes[many])
-        found[:, many] = np.where(total[:, many] >= len(t), each, found[:, many])
-    return found
-
-
-def _placed(first, more, t) -> np.ndarray:
-    "(u, t): the chance that of t errors in `first` and `more` examples u are in the first."
-    u, rest = t[:, None], t - t[:, None]
-    with np.errstate(invalid="ignore"):
-        logs = (
-            _log_choose(first, u)
-            + _log_choose(more, rest)
-            - _log_choose(first + more, np.minimum(t, first + more))
-        )
-    return np.exp(logs)
-
-
-def _log_choose(n, k) -> np.ndarray:
-    "Log of the number of ways to choose k of n; minus infinity where there is none."
-    inside = (k >= 0) & (k <= n)
-    k = np.where(inside, k, 0)
-    return np.where(inside, gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), -np.inf)
-
-# %% ../nbs/22_how_many.ipynb #requiredref
-def required_reference(
-    rate: float,
-    times: float,
-    rows: int,
-    *,
-    looks: int | Vector | None = 16,
-    power: float = 0.8,
-    false_alarms: float = 0.05,
-    n_sets: int = 1000,
-    rng: Rng = 0,
-) -> int:
-    """How large a reference must be, so that `cost_alarm` notices that an error has become more frequent.
-
-    Streams are drawn in which it is so from the first row on, and judged by that alarm. More rows to watch
-    cannot replace a reference that is too small: of its rate no more is ever known.
-
-    Parameters
-    ----------
-    rate : float
-        of the error in the reference period
-    times : float
-        how many times as frequent it has become
-    rows : int
-        rows watched
-    looks : int or array (L,), default 16
-        as for `cost_alarm`; None: one watches without end
-    power : float, default 0.8
-        chance that the alarm rings within these rows
-    false_alarms : float, default 0.05
-        as for `cost_alarm`
-    n_sets : int, default 1000
-        simulated streams a size
-    rng : Generator or int, default 0
-        numpy Generator or seed
-
-    Returns
-    -------
-    int
-        rows of the reference, to 2 %; the standard error of its simulated power is .5 / sqrt(n_sets) at most
-
-    Raises
-    ------
-    ValueError
-        for rates out of range, and where no reference gives that power within so many rows
-
-    Examples
-    --------
-    >>> required_reference(.02, 3, 500, n_sets=200)
-    298
-    """
-    rate = check_range(rate, "rate", 0, 1, shape=(), hint="1 in 200 is .005")
-    risen = check_range(times, "times", 1, shape=(), hint="3: three times as frequent") * rate
-    if risen > 1:
-        raise ValueError(f"times: {times:g} times {rate:g} is above 1; a rate is at most 1")
-    n, level = check_integer(rows, "rows", 2), check_range(false_alarms, "false_alarms", 0, 1, shape=())
-    power = check_range(power, "power", 0, 1, shape=())
-    sets, seed = check_integer(n_sets, "n_sets", 10), generator(rng).integers(2**32)
-
-    def reached(m):
-        draw, (sizes, spent) = np.random.default_rng(seed), _planned(looks, m, n)
-        s = binom.ppf(draw.random(sets), m, rate).astype(np.int64)
-        x = draw.binomial(np.diff(sizes, prepend=0), risen, (sets, len(sizes))).cumsum(1)
-        return float((_evidence(s, x, m, sizes, level * spent) >= 1).any(1).mean())
-
-    least, most, found = 1, max(2, n // 50), 0.0
-    while (found := reached(most)) < power:
-        if most > 100 * n:
-            raise ValueError(
-                f"rows: of {n} rows no reference gives a power of {power:g} ({found:.2f}); watch more"
-            )
-        least, most = most, 2 * most
-    while most > 1.02 * least + 1:
-        middle = int(np.sqrt(least * most))
-        least, most = (least, middle) if reached(middle) >= power else (middle, most)
-    return most
 
 # %% ../nbs/22_how_many.ipynb #chkrule1
 @result
@@ -1550,8 +910,8 @@ class RuleCounts(Result):
     ----------
     counts : ndarray
         (K, M) whole, true class in rows, decision in columns
-    seen : dict
-        range of the values, how many lie in each tenth of the fitted ones, and how many outside their range
+    outside : int
+        how many values lie outside the range of those that the rule was fitted on
     losses : ndarray
         (N,) cost of each row where rows have costs, weights or clusters; (0,) where the counts say all
     bounds : tuple
@@ -1569,7 +929,7 @@ class RuleCounts(Result):
     """
 
     counts: np.ndarray
-    seen: dict
+    outside: int
     losses: np.ndarray
     bounds: tuple
     rows: tuple
@@ -1585,16 +945,12 @@ class RuleCounts(Result):
             return NotImplemented
         if other.rule != self.rule:
             raise ValueError("counts: of two rules; count the rows of both parts by one of them")
-        tenths = [a + b for a, b in zip(self.seen["in_tenths"], other.seen["in_tenths"])]
-        ends = min(self.seen["low"], other.seen["low"]), max(self.seen["high"], other.seen["high"])
-        outside = self.seen["outside"] + other.seen["outside"]
-        seen = {"low": ends[0], "high": ends[1], "in_tenths": tenths, "outside": outside}
         if self._kind != other._kind:
             raise ValueError("counts: rows of one part have costs, weights or clusters that others lack")
         bounds = min(self.bounds[0], other.bounds[0]), max(self.bounds[1], other.bounds[1])
         whole: Any = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS}
-        whole |= {name: getattr(self, name) + getattr(other, name) for name in ("counts", "rows")}
-        return replace(self, **whole, seen=seen, bounds=bounds)
+        whole |= {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
+        return replace(self, **whole, bounds=bounds)
 
     @property
     def _kind(self) -> tuple:
@@ -1606,6 +962,7 @@ class RuleCounts(Result):
 
 
 _OF_ROWS = ("losses", "cells", "sample_weight", "clusters")
+_ADDED = ("counts", "rows", "outside")
 
 
 def count_rule(
@@ -1679,7 +1036,7 @@ def count_rule(
     kept = [paid[:0], cells[:0]] if plain else [paid, cells]
     ends = attainable(table, largest=largest)
     largest = np.nan if largest is None and table.array.ndim == 3 else largest
-    return RuleCounts(counts, look, kept[0], ends, (data,), rule, kept[1], weight, units, largest)
+    return RuleCounts(counts, look["outside"], kept[0], ends, (data,), rule, kept[1], weight, units, largest)
 
 # %% ../nbs/22_how_many.ipynb #chkrule2
 @result
@@ -1916,10 +1273,8 @@ def _read_checks(counts: RuleCounts, history, now: dict) -> list:
         raise ValueError(
             f"history: no checks that check_rule wrote, got {history!r:.60}; begin a new one with {{}}"
         )
-    if history.get("version") not in (1, 2) or not isinstance(history.get("checks"), list):
-        raise ValueError(
-            f"history: of version {history.get('version')!r}, or damaged; begin a new one with {{}}"
-        )
+    if history.get("version") not in (1, 2):
+        raise ValueError(f"history: of version {history.get('version')!r}; begin a new one with {{}}")
     if history.get("rule") != now["rule"]:
         raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
     if history.get("units") != now["units"]:
@@ -1928,21 +1283,17 @@ def _read_checks(counts: RuleCounts, history, now: dict) -> list:
             "clusters, costs of rows and stated caps must be the same in each check; begin a new one with {}"
         )
     try:
-        for check in history["checks"]:
-            table = np.array(check["counts"], int)
-            if table.shape != counts.counts.shape or (table < 0).any():
-                raise ValueError("counts of another shape")
-            if {*counts.rows} & {*check["rows"]}:
-                known = history["checks"].index(check) + 1
-                break
-            for one in check["bets"].values() if now["units"] else []:
-                check_range(np.array([one["won"], one["lost"]], float), "bets", shape=(2, len(STAKES)))
-                check_range(np.array([one["n"], one["sum"]], float), "bets", 0, ends="[)")
-        else:
-            return history["checks"]
+        checks, shapes = history["checks"], {counts.counts.shape, (2, len(STAKES))}
+        read = {np.shape(check["counts"]) for check in checks}
+        read |= {np.shape([one["won"], one["lost"]]) for c in checks for one in c.get("bets", {}).values()}
+        known = [k for k, check in enumerate(checks, 1) if {*counts.rows} & {*check["rows"]}]
+        if read - shapes:
+            raise ValueError("counts of another shape")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"history: damaged ({error!r}); begin a new one with {{}}") from None
-    raise ValueError(f"history: these rows are check {known} already; a check needs new rows")
+    if known:
+        raise ValueError(f"history: these rows are check {known[0]} already; a check needs new rows")
+    return checks
 
 
 def _digest(rule: DecisionRule) -> str:
@@ -2023,27 +1374,19 @@ def _all_looks(checks: list, asked: _Asked, tail: float, shared: float) -> tuple
         AllLooks(side.sum(0)[None], n.sum()[None]).least_mean(end)[0]
         for side, end in ((bad, shared / 2), (good, tail))
     )
-    broken = worst > allowed or _late_checks(bad, n, allowed) >= np.log(2 / shared)
+    gain = bad - n[:, None] * np.log1p(STAKES * allowed)  # of those who begin at a check
+    broken = worst > allowed or _late_bets(gain.__getitem__, len(n))[-1] >= np.log(2 / shared)
     ends = (best, 1 - worst) if asked.least else (worst, 1 - best)
     mean, least, most = (low + width * float(v) for v in (total.sum() / n.sum(), *ends))
     return _judged(asked, mean, least, most, broken)
 
 
-def _late_checks(won: np.ndarray, n: np.ndarray, allowed: float) -> float:
-    "Log of the capital of gamblers who begin at one check each and bet that from there on it is too high."
-    gain = won - n[:, None] * np.log1p(STAKES * allowed)
-    since = np.cumsum(gain[::-1], axis=0)[::-1]
-    left = 1 / (1 + np.log(np.arange(1, len(n) + 2)))
-    begun = since + LOG_SHARES + np.log(left[:-1] - left[1:])[:, None]
-    return float(np.logaddexp(logsumexp(begun), np.log(left[-1])))
-
-
 def _drift(counts: RuleCounts, heaviest) -> list[str]:
     "What differs from the rows that the rule was fitted on."
     found = [] if _weighs(counts) else _moved(counts)
-    if outside := counts.seen["outside"]:
+    if counts.outside:
         many = counts.counts.sum()
-        found.append(f"{outside} of {many} values lie outside those that the rule was fitted on.")
+        found.append(f"{counts.outside} of {many} values lie outside those that the rule was fitted on.")
     expected = counts.rule.expected
     now = None
     if expected:
@@ -2081,9 +1424,6 @@ def _moved(counts: RuleCounts) -> list[str]:
             one = interval(table, rule.costs.array, priors=rule.priors, confidence=level)
             cost = _with_ends(one.mean, one.low, one.high)
             found.append(f"With the shares that the rule is for, these rows cost {cost} a case.")
-    if "in_tenths" in rule.seen:
-        if _alike(rule.seen["in_tenths"], counts.seen["in_tenths"]) < 0.01:
-            found.append("The values have another distribution.")
     return found
 
 
@@ -2143,7 +1483,8 @@ def _stopping(saving, every, streams=_STREAMS):
     for side in (y, 1 - y):
         gain = np.log1p(side[:, None] * STAKES) - np.log1p(STAKES / 2)
         rich |= logsumexp(counts @ gain + LOG_SHARES, axis=2) >= np.log(40)
-    naive = _z_rejects(counts @ values, counts @ values**2, n, 0.95)
+    total, squares = counts @ values, counts @ values**2
+    naive = total**2 * (n - 1 + norm.isf(0.025) ** 2) > norm.isf(0.025) ** 2 * n * squares * (1 + 1e-12)
     at = [np.append(n, np.inf)[_first(stops)] for stops in (rich, naive)]
     spread = shares @ values**2 - saving**2
     fixed = (norm.isf(0.025) + norm.ppf(0.8)) ** 2 * spread / saving**2 if saving else np.inf

@@ -1447,7 +1447,7 @@ class DecisionRule(Result):
 
     @property
     def seen(self) -> dict:
-        "The rows it was fitted on: how many, of which class and decision, range and tenths of the values."
+        "The rows it was fitted on: how many, of which class and decision, and the range of the values."
         return self.content["seen"]
 
     @property
@@ -1525,18 +1525,16 @@ class DecisionRule(Result):
         Returns
         -------
         dict
-            least and greatest ("low", "high"), how many rows lie "outside" the fitted range, and how many in
-            each tenth of the fitted ones ("in_tenths", two classes); of decisions nothing
+            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; of decisions
+            nothing
         """
         x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
         low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
-        tenths = np.array(self.seen.get("tenths", []), float)
-        place, out = np.searchsorted(tenths, x[~np.isnan(x)]), (x < low) | (x > high)
+        out = (x < low) | (x > high)
         return {
             "low": float(np.nanmin(x, initial=np.inf)),
             "high": float(np.nanmax(x, initial=-np.inf)),
             "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
-            "in_tenths": np.bincount(place, minlength=len(tenths) + 1).tolist(),
         }
 
     def _outside(self, values: Any) -> list[str]:
@@ -2023,7 +2021,7 @@ def _over_folds(samples: Samples, name: str, rule: str, priors, folds, require) 
 
 
 def _seen(content: dict, samples: Samples, name: str) -> dict:
-    "What the rows were like: how many of each class and decision, and the range and tenths of the values."
+    "What the rows were like: how many of each class and decision, and the range of the values."
     model = samples.models[name]
     x = model.values if model.kind != "decisions" else objects(content["decisions"])[model.values]
     decided = _chosen(content, x, None if samples.own is None else samples.own.array)
@@ -2034,12 +2032,7 @@ def _seen(content: dict, samples: Samples, name: str) -> dict:
         return seen
     x = _cut(model) if len(content["classes"]) == 2 else model.values
     ends = [[_stored(v) for v in np.atleast_1d(end)] for end in (x.min(0), x.max(0))]
-    seen |= dict(zip(("low", "high"), (end if x.ndim == 2 else end[0] for end in ends)))
-    if x.ndim == 1:
-        tenths = np.unique(np.quantile(x, np.arange(1, 10) / 10, method="inverted_cdf"))
-        seen["tenths"] = [_stored(v) for v in tenths]
-        seen["in_tenths"] = np.bincount(np.searchsorted(tenths, x), minlength=len(tenths) + 1).tolist()
-    return seen
+    return seen | dict(zip(("low", "high"), (end if x.ndim == 2 else end[0] for end in ends)))
 
 
 def _no_number(text: str):

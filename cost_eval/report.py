@@ -67,12 +67,13 @@ from cost_eval.core import (
     check_range,
     cost_table,
     dense,
-    labelled,
     kinds,
+    labelled,
     numbered,
     pandas,
     ratio,
     result,
+    same_rows,
 )
 from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
@@ -82,11 +83,8 @@ from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
 from cost_eval.samples import (
-    Annotated,
-    Annotators,
     Samples,
-    by_annotation,
-    only_labelled,
+    labelled_rows,
     read_samples,
 )
 from .scores import auc_interval
@@ -664,8 +662,8 @@ _SCENARIOS = (
 )
 
 
-def _read_scenarios(scenarios, y_true, propensity, weight) -> tuple:
-    "(name, costs of the labelled rows, as for `_case_of` costs of all rows if some have no label) of each."
+def _read_scenarios(scenarios, counting=None) -> tuple:
+    "(name, costs, as for `_case_of` costs of all rows if some have no label) of each."
     if scenarios is None:
         return ()
     if not isinstance(scenarios, Mapping) or not len(scenarios):
@@ -673,14 +671,10 @@ def _read_scenarios(scenarios, y_true, propensity, weight) -> tuple:
             "scenarios: a mapping from names to costs is needed, as {'risk': costs, 'sales': costs}; "
             f"got {scenarios!r:.60}"
         )
-    found = []
-    for name, costs in scenarios.items():
-        part, whole = costs, None
-        if propensity is not None:
-            labelled, given, _ = only_labelled(y_true, propensity, sample_weight=weight, costs=costs)
-            part, whole = given["costs"], (costs, np.flatnonzero(labelled.possible_weight))
-        found.append((str(name), part, whole))
-    return tuple(found)
+    pairs = (
+        (name, costs, None if counting is None else (costs, counting)) for name, costs in scenarios.items()
+    )
+    return tuple((str(name), *pair) for name, *pair in pairs)
 
 
 def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
@@ -801,7 +795,6 @@ class Report(Result):
     _lines: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
     _asked: dict = field(repr=False, compare=False, default_factory=dict)
-    _annotated: Any = field(repr=False, compare=False, default=None)
     _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
     _gaps: Any = field(repr=False, compare=False, default=None)  # of the group differences the error rates
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
@@ -854,15 +847,6 @@ class Report(Result):
         2 the ends are NaN. See `cost_eval.bootstrap.Approximate`.
         """
         return self._once("approximate", lambda: _approximate_lines(*self._mains))
-
-    @property
-    def annotators(self) -> DataFrame:
-        """What each model costs under an annotator drawn at random for each sample and under the majority
-        (tied labels share the sample), with intervals, and at least and at most, the most and the least
-        favourable annotator taken for each (NaN with `priors`, which another choice would weigh anew).
-        DataFrame, empty where samples have one label.
-        """
-        return self._once("annotators", lambda: _under_annotators(self))
 
     def breakdown(self, model: str | None = None) -> DataFrame:
         """Where the money goes: what each cell of the confusion matrix, each class and each group adds to the
@@ -936,15 +920,13 @@ class Report(Result):
             For costs of other classes or decisions.
         """
         fits, declared, notes, seed, draws, order = self._inputs
-        costs = costs if self._annotated is None else self._annotated.meet("costs", costs)
         fits, old = fits.at_costs(_by_ids(costs, order, fits.samples)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
         units |= {"scenarios": old.scenarios, "require": old.require}
         case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
         found = _judged(case, fits, declared, priors, notes, seed, order, draws)
-        told = _told(found, self._annotated)
-        return replace(told, _asked=self._asked | {"priors": priors})
+        return replace(found, _asked=self._asked | {"priors": priors})
 
     def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
         """The rule of a model, fitted on all samples, to be installed: a cut, a file, reasons for a case.
@@ -1192,7 +1174,7 @@ def _written(text: str, path) -> str:
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def evaluate(
-    y_true: Labels | Annotators,
+    y_true: Labels,
     models: Mapping[Any, Any] | Labels | Frame | Model,
     costs: Costs,
     *,
@@ -1225,8 +1207,8 @@ def evaluate(
     Parameters
     ----------
     y_true : array_like
-        (N,) true labels, of the costs' classes (0..K-1 for a plain array); of several annotators
-        `Annotators(table)`, see `Report.annotators`
+        (N,) true labels, of the costs' classes (0..K-1 for a plain array); of several annotators see
+        `cost_eval.samples.long_form`
     models : mapping, DataFrame or array_like
         name -> decisions, posteriors or scores, as `Decisions`, `Posteriors`, `Scores` or bare arrays, which
         are taken for what they look like (`read_samples`); one array is a model called "model"
@@ -1308,25 +1290,26 @@ def evaluate(
     >>> report.best[["model", "cost"]].round(3).values.tolist()
     [['bold', 0.167], ['shy', 1.667]]
     """
-    if isinstance(y_true, Annotators):
-        return _of_annotators(**locals())
     asked = {name: value for name, value in locals().items() if name not in ("y_true", "models", "costs")}
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
-    said: list = []
+    said, counting = list[str](), None
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
-    units["scenarios"] = _read_scenarios(scenarios, y_true, propensity, sample_weight)
-    if propensity is not None:
-        every = costs
-        given |= {"models": models, "costs": costs, "folds": folds}
-        part, given, said = only_labelled(y_true, propensity, **given)
-        y_true, models, costs, folds = (given.pop(name) for name in ("y_true", "models", "costs", "folds"))
-        given["sample_weight"] = part.sample_weight
-        units["least"], counting = part.heaviest(clusters), np.flatnonzero(part.possible_weight)
-        units["all_costs"] = every, counting
+    if propensity is not None:  # nothing but weights, which say what a unit may weigh, too
+        same_rows(
+            y_true=y_true, propensity=propensity, sample_weight=sample_weight, models=models, costs=costs
+        )
+        part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
+        y_true, given["sample_weight"], counting = (
+            part.y_true,
+            part.weight,
+            np.flatnonzero(part.possible_weight),
+        )
+        units |= {"least": part.heaviest(clusters), "all_costs": (costs, counting)}
         said.append(
             f"{len(part.rows)} of {len(counting)} samples have a label; each stands for one over its "
             "probability of having been labelled, which is taken as known."
         )
+    units["scenarios"] = _read_scenarios(scenarios, counting)
     samples = read_samples(y_true, models, costs, positive=positive, **given)
     rng = 0 if rng is None else rng
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
@@ -1354,58 +1337,6 @@ def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
     if weight is not None and not weight.all():
         rows = samples.counting if rows is None else rows[weight[rows] > 0]
     return (samples, None) if rows is None else (samples.take(rows), _Order(rows, len(samples), samples.ids))
-
-
-def _of_annotators(y_true: Annotators, **given: Any) -> Report:
-    "The report on samples of several labels: on a row a label, weighted and clustered."
-    if given["capacity"] is not None:
-        raise ValueError(
-            "capacity: it counts samples, and with Annotators a row is a label; leave it out, or give one "
-            "label a sample"
-        )
-    part, given = by_annotation(y_true, **given)
-    return _told(evaluate(**given), part)
-
-
-def _told(report: Report, part: Annotated | None) -> Report:
-    "The report on rows of one label each, with its samples counted, and what depends on whom one asks."
-    if part is None:
-        return report
-    n = len(np.unique(part.rows))
-    found = replace(report, n=n, _annotated=part, _kept={})
-    at = found.annotators.set_index(["model", "truth"])["cost"][found.best.loc[0, "model"]]
-    between = (
-        f", and between {at['least']:.4g} and {at['largest']:.4g} whichever annotator is asked about each"
-    )
-    said = (
-        f"{n} samples have {len(part.sample)} labels by {part.annotators} annotators: a cost is that "
-        "under an annotator drawn at random for each sample, and samples are the units. Under the majority "
-        f"{found.best.loc[0, 'model']} would cost {at['majority']:.4g}{between if at['least'] >= 0 else ''}."
-    )
-    return replace(found, notes=(said, *found.notes))
-
-
-def _under_annotators(report: Report):
-    "What each model costs under annotators at random, the majority, the most and the least favourable."
-    part, case, rows = report._annotated, report._case, []
-    order = slice(None) if part is None or report._inputs[-1] is None else report._inputs[-1].rows
-    for entry in (e for e in report._entries if e.main and part is not None):
-        for truth, factor in (("random annotator", 1.0), ("majority", part.modal[order])):
-            weight = case.weight * factor
-            kept = np.flatnonzero(weight > 0)
-            asked = replace(case, weight=weight).take(kept, priors=case.given_priors)
-            decided = entry.decisions[kept]
-            found = asked.intervals([decided], case.confidence)
-            rows.append((entry.model, truth, asked.cost(decided), found.low[0], found.high[0]))
-        sample = part.sample[order]
-        losses, of = case.losses(entry.decisions), np.bincount(sample, case.weight, part.n)
-        for truth, pick, start in (("least", np.minimum, np.inf), ("largest", np.maximum, -np.inf)):
-            ends = np.full(part.n, start)
-            pick.at(ends, sample, losses)
-            known = of > 0
-            cost = np.nan if case.shifted else np.average(ends[known], weights=of[known])
-            rows.append((entry.model, truth, cost, np.nan, np.nan))
-    return pandas().DataFrame(rows, columns=["model", "truth", "cost", "low", "high"])
 
 
 _POOLED = (

@@ -12,11 +12,10 @@ from typing import Literal
 from .core import DataFrame, Numbers, Row
 
 # %% auto #0
-__all__ = ['OUTCOMES', 'STATES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'published', 'expected', 'Margin',
-           'compare', 'outcome_of', 'verdict', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed',
-           'ItemResult', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'board', 'stored_board',
-           'rows', 'stored_rows', 'places', 'by_paper', 'overview', 'moved', 'survivors', 'bar', 'scoreboard', 'write',
-           'sheet', 'listing']
+__all__ = ['OUTCOMES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'published', 'expected', 'Margin', 'compare',
+           'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed', 'ItemResult',
+           'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'rows', 'stored_rows', 'board', 'places',
+           'by_paper', 'moved', 'scoreboard', 'sheet', 'listing']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import importlib
@@ -58,13 +57,6 @@ OUTCOMES = {
     "contradicted": "the paper's own inputs refute its number or sentence; ours is what is expected instead",
     "open": "off, cause suspected or unknown",
 }
-STATES = {
-    "definition": "true by construction: shown, never counted",
-    "shown": "the paper gives no number to compare with",
-    "needs data": "a data set is not at hand; the note says which command gets it",
-    "not run": "it takes long: --budget full runs it",
-    "failed": "an exception",
-}
 HOW = {
     "as the text says": "computed as the paper describes it",
     "named change": (
@@ -74,11 +66,19 @@ HOW = {
     "sample": "on a part of the paper's own data",
     "stand-in": "on other data",
 }
-MARKS = dict(zip([*OUTCOMES, *STATES], "=~^o?%#!.. -x"))
+_LEGEND = {**OUTCOMES, "definition": "true by construction: shown, never counted"}
+MARKS = dict(zip(_LEGEND, "=~^o?%#!."))
 BUDGETS = ("quick", "full")
 
 # %% ../nbs/91_reproduce.ipynb #1777cf72
-_BOARD, _ROWS = "scoreboard.csv", "scoreboard_rows.csv"  # the committed board, beside the published numbers
+_TITLES = {
+    "expected_cost": "Ferrer (2025), the expected cost",
+    "bootstrap": "Margineantu & Dietterich (2000), bootstrap methods",
+    "cost_score": "Marwah et al. (2024), the cost score",
+    "weighted_accuracy": "Lombardo et al. (2025), weighted accuracy",
+    "outperformance": "Zhao et al. (2025), the outperformance score",
+}
+_ROWS = "scoreboard_rows.csv"  # the committed board, beside the published numbers
 _PLACES = "papers.csv"  # what each paper prints, place by place
 _EXPECTED = "expected.csv"  # what ours must be where it cannot be the printed number
 
@@ -105,13 +105,7 @@ def published(paper: str, item: str | None = None) -> DataFrame:
     ValueError
         For a paper or item without published numbers.
     """
-    folder = files("cost_eval") / "published"
-    papers = sorted(
-        f.name.removesuffix(".csv")
-        for f in folder.iterdir()
-        if f.name.endswith(".csv") and f.name not in (_BOARD, _ROWS, _PLACES, _EXPECTED)
-    )
-    check_choice(paper, papers, "paper")
+    check_choice(paper, list(_TITLES), "paper")
     table = _read_published(paper)
     if item is None:
         return table.copy()
@@ -347,7 +341,7 @@ def outcome_of(row: Mapping[str, Any]) -> str:
     >>> outcome_of(stored_rows().iloc[0])
     'agrees'
     """
-    if np.isnan(row["ours"]) or np.isnan(row["published"]):
+    if np.isnan(row["ours"]) or np.isnan(row["published"]) or row["kind"] == "heat map":
         return ""
     tolerance, margin = row["tolerance"] * (1 + 1e-9), row["margin"]
     fits = abs(row["published"] - row["ours"]) <= tolerance
@@ -492,24 +486,6 @@ def _texts(argument, given, cells) -> dict:
     return {cell: "; ".join(texts) for cell, texts in found.items()}
 
 # %% ../nbs/91_reproduce.ipynb #01d0a1c0
-def verdict(table: DataFrame) -> str:
-    """The worst outcome of a comparison, or what there is instead of one.
-
-    Parameters
-    ----------
-    table : DataFrame
-        from `compare`
-
-    Returns
-    -------
-    str
-        a key of `OUTCOMES`; "definition" or "shown" where nothing is compared
-    """
-    found = set(table["outcome"]) - {""}
-    compared = [outcome for outcome in OUTCOMES if outcome in found]
-    return compared[-1] if compared else "definition" if found else "shown"
-
-
 def unlisted(table: DataFrame) -> list:
     """Cells that are open without a stated reason: these fail a run.
 
@@ -560,8 +536,6 @@ class Item:
         data sets
     budget : str
         the smallest that runs it
-    mutants : tuple of str
-        wrong computations the function can be asked for
     heat_map : bool
         are its rows cells of heat maps, counted apart?
     shares : str
@@ -575,7 +549,6 @@ class Item:
     function: Callable
     needs: tuple[str, ...] = ()
     budget: str = "quick"
-    mutants: tuple[str, ...] = ()
     heat_map: bool = False
     shares: str = ""
     how: str = "arithmetic"
@@ -590,11 +563,6 @@ class Item:
         "The first line of the function's docstring."
         return (inspect.getdoc(self.function) or self.name).splitlines()[0]
 
-    @property
-    def link(self) -> str:
-        "The place on the site where it is computed."
-        return f"{self.function.__module__.rpartition('.')[2]}_reproduced.html#{self.function.__name__}"
-
 
 ITEMS: dict[str, Item] = {}
 _WAYS = ("data", "simulation", "arithmetic", "description")
@@ -606,7 +574,6 @@ def reproduces(
     *,
     needs: str | Row[str] = (),
     budget: Literal["quick", "full"] = "quick",
-    mutants: Row[str] = (),
     heat_map: bool = False,
     shares: str = "",
     how: str | None = None,
@@ -621,8 +588,6 @@ def reproduces(
         data sets; the function then takes `data_dir`
     budget : str, default "quick"
         the smallest budget that runs it, "quick" or "full"
-    mutants : sequence of str
-        wrong computations that the function knows by its argument `mutant`
     heat_map : bool, default False
         count its rows apart
     shares : str, default ""
@@ -653,11 +618,9 @@ def reproduces(
     check_choice(how, _WAYS, "how")
 
     def register(function):
-        new = Item(paper, item, function, needs, budget, tuple(mutants), heat_map, shares, how)
-        taken = inspect.signature(function).parameters
-        for argument, wanted in (("data_dir", needs), ("mutant", mutants)):
-            if wanted and argument not in taken:
-                raise TypeError(f"{new.name}: {function.__qualname__} must take `{argument}`")
+        new = Item(paper, item, function, needs, budget, heat_map, shares, how)
+        if needs and "data_dir" not in inspect.signature(function).parameters:
+            raise TypeError(f"{new.name}: {function.__qualname__} must take `data_dir`")
         old = ITEMS.get(new.name)
         if old and old.function.__qualname__ != function.__qualname__:
             raise ValueError(
@@ -691,7 +654,7 @@ def drawn_as_computed(what: str, drawn: Numbers, computed: Numbers, tolerance: f
     Raises
     ------
     ValueError
-        If they differ; the item's verdict is then "failed".
+        If they differ; the item has then "failed".
     """
     drawn, computed = np.asarray(drawn, float), np.asarray(computed, float)
     if drawn.shape != computed.shape or not np.allclose(
@@ -706,8 +669,10 @@ class ItemResult:
 
     Attributes
     ----------
-    name, title, verdict : str
-        paper/item, its title, a key of `OUTCOMES` or `STATES`
+    name, title : str
+        paper/item, its title
+    state : str
+        "ran", or why there is no comparison: "needs data", "not run", "failed"
     table : DataFrame or None
         the comparison
     figures : dict
@@ -720,23 +685,17 @@ class ItemResult:
         quick or full
     heat_map : bool
         are its rows counted apart?
-    needs : tuple of str
-        data sets
-    link : str
-        the place on the site where it is computed
     """
 
     name: str
     title: str
-    verdict: str
+    state: str
     table: Any = None
     figures: dict = field(default_factory=dict)
     note: str = ""
     seconds: float = 0.0
     budget: Literal["quick", "full"] = "quick"
     heat_map: bool = False
-    needs: tuple[str, ...] = ()
-    link: str = ""
 
     @property
     def counts(self) -> dict:
@@ -747,16 +706,26 @@ class ItemResult:
     @property
     def fails(self) -> bool:
         "An exception, or an open row without a stated reason."
-        return self.verdict == "failed" or (self.table is not None and bool(unlisted(self.table)))
+        return self.state == "failed" or (self.table is not None and bool(unlisted(self.table)))
+
+    @property
+    def words(self) -> str:
+        "How many rows had which outcome, or why there are none."
+        return self.state if self.table is None else _words(self.counts) or "nothing compared"
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.verdict}"
+        return f"{self.name}: {self.words}"
 
     def _repr_html_(self) -> str:
         "The comparison row by row, or why there is none."
         if self.table is None:
-            return f"<p><em>{escape(self.verdict)}</em>: {escape(self.note)}</p>"
+            return f"<p><em>{escape(self.state)}</em>: {escape(self.note)}</p>"
         return _compared(self.table)
+
+
+def _words(counts: Mapping[str, int]) -> str:
+    "Outcomes in words."
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
 
 
 def _compared(table) -> str:
@@ -786,6 +755,11 @@ def _rounded(value, tolerance) -> str:
     return f"{value:,.{max(0, 1 - int(np.floor(np.log10(2 * tolerance) + 1e-9)))}f}"
 
 
+def _number(value) -> str:
+    "Six significant digits; nothing for NaN."
+    return "" if np.isnan(value) else f"{value:,.6g}"
+
+
 def _named(figure) -> dict:
     "Suffix of the file -> Figure."
     if figure is None:
@@ -806,9 +780,8 @@ def run_item(
     *,
     budget: Literal["quick", "full"] = "quick",
     data_dir: str | Path | None = None,
-    mutant: str = "",
 ) -> ItemResult:
-    """Run one item; an exception becomes its verdict.
+    """Run one item; an exception becomes its state and its note.
 
     Parameters
     ----------
@@ -818,33 +791,28 @@ def run_item(
         "quick" or "full"
     data_dir : path, optional
         where to look for data first
-    mutant : str, default ""
-        one of the item's wrong computations
 
     Returns
     -------
     ItemResult
-        with the verdict
+        with the comparison, or why there is none
     """
-    kept: dict = {"heat_map": item.heat_map, "needs": item.needs, "link": item.link}
-    result = ItemResult(item.name, item.title, "not run", budget=budget, **kept)
-    if mutant:
-        check_choice(mutant, item.mutants, "mutant")
+    result = ItemResult(item.name, item.title, "not run", budget=budget, heat_map=item.heat_map)
     if BUDGETS.index(item.budget) > BUDGETS.index(budget):
         return replace(result, note="cost-eval reproduce --budget full")
     missing = [name for name in item.needs if not datasets.available(name, data_dir=data_dir)]
     if missing:
-        return replace(result, verdict="needs data", note="cost-eval data fetch " + " ".join(missing))
+        return replace(result, state="needs data", note="cost-eval data fetch " + " ".join(missing))
     start = time.perf_counter()
-    offered = {"budget": budget, "data_dir": data_dir, "mutant": mutant}
+    offered = {"budget": budget, "data_dir": data_dir}
     taken = inspect.signature(item.function).parameters
     try:
         done = item.function(**{k: v for k, v in offered.items() if k in taken})
         figures = _named(done.figure)
         _close(figures)
-        outcome = {"verdict": verdict(done.table), "table": done.table, "figures": figures, "note": done.note}
+        outcome = {"state": "ran", "table": done.table, "figures": figures, "note": done.note}
     except Exception as error:
-        outcome = {"verdict": "failed", "note": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
+        outcome = {"state": "failed", "note": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
     return replace(result, **outcome, seconds=time.perf_counter() - start)
 
 # %% ../nbs/91_reproduce.ipynb #97aacdca
@@ -965,7 +933,8 @@ def run(
         how many at a time, in joblib workers; items that share a computation go to one worker, and the
         results do not depend on it
     out : path, optional
-        a directory for their files
+        a directory for their files: of each item its rows (CSV) and its figures (PNG, SVG), and all rows in
+        one table
     progress : bool, default False
         a bar and a line an item on stderr
 
@@ -992,7 +961,7 @@ def run(
     found = {r.name: r for r in _watch(chain.from_iterable(done), len(chosen), progress)}
     results = [found[item.name] for item in chosen] + ([] if items else broken)
     if out is not None:
-        _write_board(results, Path(out))
+        rows(results).to_csv(Path(out) / _ROWS, index=False, lineterminator="\n")
     return results
 
 
@@ -1045,6 +1014,16 @@ def writable(out: str | Path) -> Path:
     return out
 
 
+def _write_item(result, out) -> None:
+    "The files of one item."
+    base = out / result.name
+    base.parent.mkdir(parents=True, exist_ok=True)
+    if result.table is not None:
+        result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
+    for suffix, figure in result.figures.items():
+        save_figure(figure, f"{base}{suffix}")
+
+
 def _watch(results, total, progress):
     "Pass results on, with a progress bar and a line each."
     tqdm = optional_import("tqdm", extra="book")
@@ -1052,46 +1031,12 @@ def _watch(results, total, progress):
         for result in results:
             bar.update()
             if progress:
-                mark = MARKS[result.verdict]
-                bar.write(f"{mark} {result.name} {result.verdict} ({result.seconds:.1f} s)", file=sys.stderr)
+                bar.write(f"{result!r} ({result.seconds:.1f} s)", file=sys.stderr)
             yield result
 
 # %% ../nbs/91_reproduce.ipynb #38882836
-def board(results: Sequence[ItemResult]) -> DataFrame:
-    """One row an item: its verdict and how many of its rows had which outcome.
-
-    Parameters
-    ----------
-    results : sequence of ItemResult
-        from `run`
-
-    Returns
-    -------
-    DataFrame
-        columns item, title, verdict, a column per outcome, heat_map, budget, seconds, note
-    """
-    columns = ["item", "title", "verdict", *OUTCOMES, "heat_map", "budget", "seconds", "note"]
-    lines = []
-    for r in results:
-        counts = [r.counts.get(outcome, 0) for outcome in OUTCOMES]
-        note = r.note.partition("\n")[0]
-        lines.append([r.name, r.title, r.verdict, *counts, r.heat_map, r.budget, round(r.seconds, 1), note])
-    return pandas().DataFrame(lines, columns=columns)
-
-
-def stored_board() -> DataFrame:
-    """The committed board: what the full budget gave with all the data at hand.
-
-    Returns
-    -------
-    DataFrame
-        as from `board`
-    """
-    return _stored(_BOARD, keep_default_na=False)
-
-
 def rows(results: Sequence[ItemResult]) -> DataFrame:
-    """Every compared row of every item, heat maps left out.
+    """Every row of every item; of a heat map how many of its cells had each outcome.
 
     Parameters
     ----------
@@ -1101,16 +1046,24 @@ def rows(results: Sequence[ItemResult]) -> DataFrame:
     Returns
     -------
     DataFrame
-        columns item, then those of `compare`
+        columns item, then those of `compare`. Of a heat map the kind is "heat map", the cell an outcome, ours
+        the number of cells that had it, and published that of the cells compared
     """
     pd = pandas()
-    parts = [r.table.assign(item=r.name) for r in results if r.table is not None and not r.heat_map]
+    ran = [r for r in results if r.table is not None]
+    parts = [(_map_rows(r.counts) if r.heat_map else r.table).assign(item=r.name) for r in ran]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COLUMNS, "item"])
     return table[["item", *COLUMNS]]
 
 
+def _map_rows(counts) -> DataFrame:
+    "The rows of a heat map: how many of its cells had each outcome."
+    of = {"kind": "heat map", "published": float(sum(counts.values())), "decimals": 0}
+    return compare(pandas().DataFrame({"cell": list(counts), **of}), counts)
+
+
 def stored_rows() -> DataFrame:
-    """The rows behind the committed board.
+    """The committed board: the rows that the full budget gave with all the data at hand.
 
     Returns
     -------
@@ -1120,7 +1073,39 @@ def stored_rows() -> DataFrame:
     return _stored(_ROWS, dtype=dict.fromkeys(_SAID, str)).fillna(dict.fromkeys(_SAID, ""))
 
 
-def places(table: DataFrame | None = None, compared: DataFrame | None = None) -> DataFrame:
+def _as_rows(results) -> DataFrame:
+    "Rows as they are, those of results, or the committed ones."
+    if results is None:
+        return stored_rows()
+    return results if hasattr(results, "columns") else rows(results)
+
+
+def board(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame:
+    """How many rows of each item, or cells of its heat map, had which outcome.
+
+    Parameters
+    ----------
+    results : sequence of ItemResult or DataFrame, optional
+        from `run`, or rows; default the committed ones
+
+    Returns
+    -------
+    DataFrame
+        a row an item that has rows, a column an outcome
+
+    Examples
+    --------
+    >>> int(board().loc["expected_cost/figure2", "contradicted"])
+    1
+    """
+    table = _as_rows(results)
+    of_map = table["kind"] == "heat map"
+    outcome, number = table["cell"].where(of_map, table["outcome"]), table["ours"].where(of_map, 1)
+    counted = number.groupby([table["item"], outcome]).sum().unstack(fill_value=0)
+    return counted.reindex(index=table["item"].unique(), columns=list(OUTCOMES), fill_value=0).astype(int)
+
+
+def places(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame:
     """What each paper prints in its tables, figures and sentences, and how much of it is compared.
 
     A number that a place gives twice counts once. Not counted: numbers of sections, references and classes,
@@ -1128,10 +1113,8 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
 
     Parameters
     ----------
-    table : DataFrame, optional
-        a board; default the stored one
-    compared : DataFrame, optional
-        its `rows`; default the stored ones
+    results : sequence of ItemResult or DataFrame, optional
+        from `run`, or rows; default the committed ones
 
     Returns
     -------
@@ -1141,38 +1124,27 @@ def places(table: DataFrame | None = None, compared: DataFrame | None = None) ->
         (sentences turned into rows), items (that compare it), again (that compare the same cells another
         way), why (what is left is not compared), names (of the items, paper/item)
     """
-    table, compared = _board_and_rows(table, compared)
+    table = _as_rows(results)
     listed = _stored(_PLACES, keep_default_na=False)
-    counted = compared[compared["outcome"].isin(list(OUTCOMES))]
-    maps = table[table["heat_map"].astype(bool)].set_index("item")[list(OUTCOMES)].sum(axis=1)
     pairs = zip(listed["paper"], listed["items"])
     listed["names"] = [[f"{paper}/{item}" for item in items.split(";") if item] for paper, items in pairs]
-    mine = [counted[counted["item"].isin(each)] for each in listed["names"]]
-    numbers = [own[own["kind"] == "number"]["cell"].nunique() for own in mine]
-    in_maps = [int(maps[maps.index.isin(each)].sum()) for each in listed["names"]]
+    counted = table[table["outcome"].isin(list(OUTCOMES))]
+    mine = [counted[counted["item"].isin(names)] for names in listed["names"]]
+    numbers = [own["cell"][own["kind"] == "number"].nunique() for own in mine]
+    maps = table[table["kind"] == "heat map"]
+    in_maps = [int(maps["ours"][maps["item"].isin(names)].sum()) for names in listed["names"]]
     listed.insert(6, "compared", np.add(numbers, in_maps))
     listed.insert(7, "statements", [int((own["kind"] == "statement").sum()) for own in mine])
     return listed
 
 
-def _board_and_rows(table, compared) -> tuple:
-    "What is not given is taken from the stored board, as far as it has the items."
-    table = stored_board() if table is None else table
-    if compared is None:
-        compared = stored_rows()
-        compared = compared[compared["item"].isin(table["item"])]
-    return table, compared
-
-
-def by_paper(table: DataFrame, compared: DataFrame | None = None) -> DataFrame:
-    """A board by paper: numbers printed and compared, rows of each outcome, and cells of heat maps apart.
+def by_paper(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame:
+    """The board by paper: numbers printed and compared, rows of each outcome, and cells of heat maps apart.
 
     Parameters
     ----------
-    table : DataFrame
-        from `board` or `stored_board`
-    compared : DataFrame, optional
-        its `rows`; default the stored ones
+    results : sequence of ItemResult or DataFrame, optional
+        from `run`, or rows; default the committed ones
 
     Returns
     -------
@@ -1180,62 +1152,25 @@ def by_paper(table: DataFrame, compared: DataFrame | None = None) -> DataFrame:
         a row per paper: items, numbers printed, those of set-ups or repeated, compared ones (see `places`;
         without heat maps), outcomes, heat maps
     """
-    paper = table["item"].str.partition("/")[0]
-    plain = table[~table["heat_map"].astype(bool)]
-    counted = plain.groupby(paper, sort=False)[list(OUTCOMES)].sum()
-    counted.insert(0, "items", table.groupby(paper, sort=False).size())
-    listed = places(table, compared)
+    table = _as_rows(results)
+    paper, counted = table["item"].str.partition("/")[0], board(table[table["kind"] != "heat map"])
+    counted = counted.groupby(counted.index.str.split("/").str[0]).sum().reindex(paper.unique(), fill_value=0)
+    counted.insert(0, "items", table.groupby(paper)["item"].nunique())
+    listed = places(table)
     listed.insert(6, "set-up or repeats", listed["settings"] + listed["repeats"])
     columns = ["printed", "set-up or repeats", "compared"]
     sums = listed[listed["kind"] != "heat map"].groupby("paper")[columns].sum()
     for place, column in enumerate(sums, start=1):
         counted.insert(place, column, sums[column].reindex(counted.index).fillna(0).astype(int))
-    counted["heat-map cells"] = [_heat_maps(table[paper == name]) for name in counted.index]
+    counted["heat-map cells"] = [_heat_maps(own) for _, own in table.groupby(paper, sort=False)]
     return counted.rename_axis("paper")
 
 
-def overview(table: DataFrame | None = None) -> DataFrame:
-    """A stored board item by item, with what stands behind it.
-
-    Parameters
-    ----------
-    table : DataFrame, optional
-        a board; default the stored one
-
-    Returns
-    -------
-    DataFrame
-        columns item, title, verdict, rows (outcomes in words), resolution (the largest of rows that agree,
-        are consistent or caused), data (sets needed), function (that computes it), seconds, note
-    """
-    discover()
-    table, compared = _board_and_rows(table, None)
-    found = table[["item", "title", "verdict"]].copy()
-    found["rows"] = [_words(row) for row in table.to_dict("records")]
-    found["resolution"] = [_coarsest(compared[compared["item"] == item]) for item in table["item"]]
-    known = [ITEMS.get(item) for item in table["item"]]
-    found["data"] = [", ".join(item.needs) if item else "" for item in known]
-    found["function"] = [item.function.__name__ if item else "" for item in known]
-    return found.assign(seconds=table["seconds"], note=table["note"])
-
-
-def _coarsest(table) -> str:
-    "The largest resolution of the rows that agree, are consistent or caused: numbers, statements."
-    if table is None:
-        return ""
-    kept = table[table["outcome"].isin(["agrees", "consistent", "caused"])].dropna(subset="resolution")
-    largest = [(kind, kept["resolution"][kept["kind"] == kind].max()) for kind in ("number", "statement")]
-    return ", ".join(f"{value:.2g} ({kind}s)" for kind, value in largest if value > 0)
-
-
 def _heat_maps(table) -> str:
-    "The heat maps of a board one by one, as two of them may show the same cells."
-    if not table["heat_map"].astype(bool).any():
-        return ""
-    maps = table[table["heat_map"].astype(bool)]
-    total = maps[list(OUTCOMES)].sum(axis=1)
-    names = maps["item"].str.partition("/")[2]
-    return "; ".join(f"{name}: {n} of {of} agree" for name, n, of in zip(names, maps["agrees"], total) if of)
+    "The heat maps one by one, as two of them may show the same cells."
+    agree = table[(table["kind"] == "heat map") & (table["cell"] == "agrees")]
+    lines = zip(agree["item"], agree["ours"], agree["published"])
+    return "; ".join(f"{item.partition('/')[2]}: {n:.0f} of {of:.0f} agree" for item, n, of in lines)
 
 
 def moved(results: Sequence[ItemResult]) -> DataFrame:
@@ -1245,7 +1180,7 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     same, but for the rows that `expected.csv` lets a smaller budget leave undecided, or decide; what the
     paper prints is the same; ours differ by at most four of their standard errors (by nothing if they follow
     by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
-    Of heat maps the counts are the same.
+    Of a heat map the number of cells of each outcome is the same.
 
     Parameters
     ----------
@@ -1257,24 +1192,16 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     DataFrame
         columns item, cell, what, stored, now; empty if the board holds
     """
-    ran = [r for r in results if r.table is not None or r.verdict == "failed"]
-    budgets = {r.name: r.budget for r in ran if not r.heat_map}
+    ran = [r for r in results if r.table is not None or r.state == "failed"]
+    budgets = {r.name: r.budget for r in ran}
     stored = stored_rows()
     stored = stored[stored["item"].isin(list(budgets))]
     both = rows(ran).merge(stored, how="outer", on=["item", "cell"], suffixes=(" now", " stored"))
-    found = _moved_counts([r for r in ran if r.heat_map])
+    found: list = []
     for what, off in _off(both, budgets).items():
         pair = both.loc[off, ["item", "cell", f"{what} stored", f"{what} now"]]
         found += [(item, cell, what, before, now) for item, cell, before, now in pair.to_numpy(object)]
     return pandas().DataFrame(found, columns=["item", "cell", "what", "stored", "now"])
-
-
-def _moved_counts(maps) -> list:
-    "Outcomes of heat maps of which there are more or fewer than on the board."
-    board = stored_board().set_index("item").reindex([r.name for r in maps])
-    counted = [(r.name, outcome, r.counts.get(outcome, 0)) for r in maps for outcome in OUTCOMES]
-    pairs = [(name, outcome, "count", board.loc[name, outcome], now) for name, outcome, now in counted]
-    return [pair for pair in pairs if pair[3] != pair[4]]
 
 
 def _off(both, budgets) -> dict:
@@ -1317,58 +1244,35 @@ def _error(row, half_unit) -> np.ndarray:
     spread = stats.t.ppf(0.995, np.maximum(n - 1, 1)) * np.sqrt(1 + n)
     return np.clip(tolerance - half_unit, 0, None) / np.where(n > 0, spread, 3)
 
-
-def survivors(results: Sequence[ItemResult]) -> list[tuple[str, str]]:
-    """Wrong computations that leave an item's verdict as it is; none may.
-
-    Parameters
-    ----------
-    results : sequence of ItemResult
-        from `run` or `run_item`; items that gave nothing (their data are missing) are passed over
-
-    Returns
-    -------
-    list of tuple
-        item, mutant; also of mutants that stop with an exception instead of a verdict
-    """
-    found = []
-    for r in results:
-        item = replace(ITEMS[r.name], budget="quick")  # as large as the result, not as the board asks
-        for mutant in item.mutants if r.table is not None else ():
-            wrong = run_item(item, budget=r.budget, mutant=mutant)
-            if wrong.verdict == "failed" or (wrong.verdict, wrong.fails) == (r.verdict, r.fails):
-                found.append((r.name, mutant))
-    return found
-
-
 # %% ../nbs/91_reproduce.ipynb #6973ea74
-def _words(counts: dict) -> str:
-    "Outcomes in words."
-    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
-
-
 def _summary(table) -> str:
     "One line on a whole board."
-    counted = table[~table["heat_map"].astype(bool)][list(OUTCOMES)].sum().to_dict() if len(table) else {}
-    maps = _heat_maps(table) if len(table) else ""
+    counted, maps = board(table[table["kind"] != "heat map"]).sum().to_dict(), _heat_maps(table)
     apart = f"; heat maps apart ({maps})" if maps else ""
-    return f"{len(table)} items, {sum(counted.values())} rows: {_words(counted) or 'nothing compared'}{apart}"
+    said = _words(counted) or "nothing compared"
+    return f"{table['item'].nunique()} items, {sum(counted.values())} rows: {said}{apart}"
 
 
-def _text(table) -> str:
+def _lines(results) -> list:
+    "Item, title, outcomes in words or why there are none, and note."
+    if results is not None and not hasattr(results, "columns"):
+        return [(r.name, r.title, r.words, r.note.partition("\n")[0]) for r in results]
+    discover()
+    counted = board(results).iterrows()
+    return [(name, ITEMS[name].title, _words(row) or "nothing compared", "") for name, row in counted]
+
+
+def _text(results) -> str:
     "Aligned columns for a terminal."
-    rows = [
-        (MARKS[row["verdict"]], row["item"], row["verdict"], _words(row), row["note"][:100])
-        for row in table.to_dict("records")
-    ]
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(4)]
-    lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[4]]).rstrip() for row in rows]
-    return "\n".join([*lines, _summary(table)])
+    lines = [(name, words, note[:100]) for name, _, words, note in _lines(results)]
+    widths = [max((len(line[i]) for line in lines), default=0) for i in (0, 1)]
+    aligned = [f"{name:{widths[0]}}  {words:{widths[1]}}  {note}".rstrip() for name, words, note in lines]
+    return "\n".join([*aligned, _summary(_as_rows(results))])
 
 
-def _markdown(table, compared=None) -> str:
+def _markdown(table) -> str:
     "One line a paper, for a README."
-    papers = by_paper(table, compared)
+    papers = by_paper(table)
     columns = [
         *("items", "printed", "set-up or repeats", "compared"),
         *[outcome for outcome in OUTCOMES if papers[outcome].any()],
@@ -1380,214 +1284,19 @@ def _markdown(table, compared=None) -> str:
     ]
     return "\n".join([*head, *body, "", _summary(table) + ".", ""])
 
-# %% ../nbs/91_reproduce.ipynb #88e082b0
-_COLORS = {
-    "agrees": "#3f90da",
-    "consistent": "#92dadd",
-    "caused": "#b9ac70",
-    "other data": "#94a4a2",
-    "undecided": "#ffa90e",
-    "unsupported": "#e76300",
-    "contradicted": "#832db6",
-    "open": "#bd1f01",
-}
-_TITLES = {
-    "expected_cost": "Ferrer (2025), the expected cost",
-    "bootstrap": "Margineantu & Dietterich (2000), bootstrap methods",
-    "cost_score": "Marwah et al. (2024), the cost score",
-    "weighted_accuracy": "Lombardo et al. (2025), weighted accuracy",
-    "outperformance": "Zhao et al. (2025), the outperformance score",
-}
-_PAGE_STYLE = """
-:root { color-scheme: light dark; } body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem;
-margin: 2rem auto; padding: 0 1rem; }
-"""
-_STYLE = """
-.board { --line: #8885; --soft: #8881; --bad: #b3261e; --quiet: #595959; } @media (prefers-color-scheme:
-dark) { .board { --bad: #ff9d92; --quiet: #b5b5b5; } } .board h2 {
-margin: 2.5rem 0 .3rem; border-bottom: 1px solid var(--line); } .board p { margin: .4rem 0; } .board
-details { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; overflow: hidden; }
-.board summary { display: grid; grid-template-columns: 1rem 9rem 1fr 9rem; gap: .1rem 1rem; padding:
-.5rem .9rem; cursor: pointer; align-items: baseline; list-style: none; } .board
-summary::-webkit-details-marker { display: none; } .board summary::before { content: "\\25B8"; } .board
-[open] > summary::before { content: "\\25BE"; } .board [open] > summary, .board summary:hover, .board
-summary:focus-visible { background: var(--soft); } .board code { overflow-wrap: anywhere; } .board img {
-background: #fff; border-radius: .3rem; } .board .verdict { font-weight: 600; white-space: nowrap; }
-.board .bad { color: var(--bad); } .board .counts { grid-column: 3 / 5; color: var(--quiet); font-size:
-.9rem; } .board .body { padding: .3rem .9rem .9rem; } .board .note { overflow-wrap: anywhere; } .board
-pre { overflow: auto; font-size: .85rem; } .board .figures { display: flex; flex-wrap: wrap; gap: .8rem;
-margin: .6rem 0; } .board .figures img { max-height: 14rem; max-width: 100%; } .board .table { overflow:
-auto; max-height: 34rem; } .board table { border-collapse: collapse; font-size: .88rem;
-font-variant-numeric: tabular-nums; } .board .table td:first-child, .board .table td:last-child {
-min-width: 12rem; } .board td, .board th { padding: .2rem .6rem; border-bottom: 1px solid var(--line);
-text-align: left; vertical-align: top; } .board .n { text-align: right; } @media (max-width: 50rem) {
-.board summary { grid-template-columns: 1rem 1fr; } .board summary > *, .board summary > .counts {
-grid-column: 2; } }
-"""
-
-
-def bar(counts: Mapping[str, int], height: float = 1.6) -> str:
-    """A stacked bar of outcomes, with its key in words, as HTML that needs no style sheet.
-
-    Parameters
-    ----------
-    counts : mapping
-        outcome -> number of rows
-    height : float, default 1.6
-        of the bar, em
-
-    Returns
-    -------
-    str
-        two `div`s on one line
-    """
-    used = {outcome: counts[outcome] for outcome in OUTCOMES if counts.get(outcome)}
-    line, square = "border-left:1px solid #fff;", "display:inline-block;width:.8em;height:.8em"
-    parts: list = []
-    key: list = []
-    for outcome, n in used.items():
-        color, edge = _COLORS[outcome], line if parts else ""
-        style = f"{edge}min-width:3px;flex:{n};background:{color}"
-        parts.append(f'<span style="{style}" title="{n} {outcome}"></span>')
-        style = f"{square};margin-right:.35em;border:1px solid #8885;background:{color}"
-        key.append(f'<span><i style="{style}"></i>{n} {outcome}</span>')
-    words = _words(used) or "nothing compared"
-    flex = f"display:flex;height:{height}em;border-radius:.3em;overflow:hidden"
-    wrap = "display:flex;flex-wrap:wrap;gap:.2em 1.2em;font-size:.9em;margin:.4em 0 .6em"
-    return (
-        f'<div role="img" aria-label="{words}" style="{flex}">{"".join(parts)}</div>'
-        f'<div style="{wrap}">{"".join(key) or words}</div>'
-    )
-
-
-def _html(results) -> str:
-    "The page, grouped by paper: the committed board, and what was recomputed here beside it."
-    lead = (
-        f"Recomputed here: {escape(_summary(board(results)))}. Budget: {_budget(results)}. The committed "
-        "board is that of the full budget with all the data at hand. Open an item to compare row by row."
-    )
-    legend = "".join(
-        f"<tr><th>{MARKS[v]} {v}</th><td>{escape(meaning)}</td></tr>"
-        for v, meaning in {**OUTCOMES, **STATES}.items()
-    )
-    stored, kept = stored_board(), stored_rows()
-    committed, known = by_paper(stored, kept), stored.set_index("item").to_dict("index")
-    tables = dict(list(kept.groupby("item")))
-    asked = dict.fromkeys(r.name.partition("/")[0] for r in results)
-    papers = [*(paper for paper in _TITLES if paper in asked), *(p for p in asked if p not in _TITLES)]
-    parts = [
-        f"<p>{lead}</p>",
-        *(_html_paper(paper, results, committed, known, tables) for paper in papers),
-        f'<h2>Outcomes</h2>\n<div class="table"><table>{legend}</table></div>',
-    ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<title>Scoreboard: published and recomputed numbers</title>\n"
-        f"<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n<h1>Published and recomputed numbers</h1>\n"
-        f'<style>{_STYLE}</style>\n<div class="board">\n' + "\n".join(parts) + "\n</div>\n</body>\n</html>\n"
-    )
-
-
-def _budget(results) -> str:
-    return "full" if any(r.budget == "full" for r in results) else "quick"
-
-
-def _html_paper(paper, results, committed, known, tables) -> str:
-    "One paper: what it prints, its bar on the committed board, its bar here, its items."
-    mine = [r for r in results if r.name.partition("/")[0] == paper]
-    here, bars = by_paper(board(mine), rows(mine)), []
-    for name, papers, height in (("Committed board", committed, 1.6), (f"Here, {_budget(mine)}", here, 0.7)):
-        if paper in papers.index:
-            row = papers.loc[paper]
-            maps = f"; heat maps: {row['heat-map cells']}" if row["heat-map cells"] else ""
-            counts = [row[c] for c in ("printed", "set-up or repeats", "compared")]
-            said = "{:,} numbers printed, {:,} of them set-up or repeats; {:,} compared".format(*counts)
-            head = f"{name}: {said if any(counts) else 'rows'}{maps}."
-            bars.append(f"<p>{head}</p>{bar(row[list(OUTCOMES)].to_dict(), height)}")
-    title = escape(_TITLES.get(paper, paper.replace("_", " ").capitalize()))
-    items = [_html_item(r, known.get(r.name), tables.get(r.name)) for r in mine]
-    return "\n".join([f"<h2>{title}</h2>", *bars, *items])
-
-
-def _html_item(r: ItemResult, known, stored) -> str:
-    """One item: its line, and behind it data, note, the cell that computes it, figures and comparison.
-
-    `known` and `stored` are its line and its rows on the committed board, if it has them.
-    """
-    table = stored if r.table is None and known else r.table
-    verdict = known["verdict"] if known else r.verdict
-    coarsest = _coarsest(table)
-    said = [
-        _words(known or r.counts),
-        f"resolution at most {coarsest}" if coarsest else "",
-        f"{r.seconds:.1f} s here" if r.seconds >= 0.1 else "",
-    ]
-    if known and r.verdict != verdict:
-        counts = f" ({_words(r.counts)})" if r.counts else ""
-        said.insert(1, f"here, {r.budget}: {r.verdict}{counts}")
-    bad = " bad" if verdict in ("open", "failed") else ""
-    line = (
-        f"<summary><code>{escape(r.name.partition('/')[2])}</code>"
-        f'<span class="title">{escape(r.title)}</span>'
-        f'<span class="verdict{bad}">{MARKS[verdict]} {verdict}</span>'
-        f'<span class="counts">{"; ".join(filter(None, said))}</span></summary>'
-    )
-    return f'<details>{line}<div class="body">{"".join(_item_body(r, table, known))}</div></details>'
-
-
-def _item_body(r: ItemResult, table, known) -> list:
-    "What an item shows when it is opened."
-    images = [(f"{r.name}{suffix}", f"{r.title}{suffix.replace('-', ': ', 1)}") for suffix in r.figures]
-    figures = "".join(
-        f'<a href="{escape(f)}.svg"><img src="{escape(f)}.png" alt="{escape(t)}" loading="lazy"></a>'
-        for f, t in images
-    )
-    message, _, details = (r.note or (known or {}).get("note", "")).partition("\nTraceback")
-    facts = [f"data: {', '.join(r.needs)}" if r.needs else "no data needed"]
-    if r.link:
-        facts.append(f'<a href="../{escape(r.link)}">the cell that computes it</a>')
-    if r.table is None and known:
-        facts.append("the rows are those of the committed board")
-    return [
-        f'<p class="note">{escape(message)}</p>' if message else "",
-        f"<p>{'; '.join(facts)}</p>",
-        f"<pre>Traceback{escape(details)}</pre>" if details else "",
-        f'<div class="figures">{figures}</div>' if figures else "",
-        _html_table(table, r.name if r.heat_map else ""),
-    ]
-
-
-def _html_table(table, heat_map="") -> str:
-    "The comparison; of a heat map what does not agree."
-    if table is None or table.empty:
-        return ""
-    left_out = ""
-    if heat_map:
-        every, table = table, table[~table["outcome"].isin(["", "agrees"])]
-        left_out = f"<p>{len(every) - len(table)} cells that agree or have no number: see {heat_map}.csv</p>"
-    return f'{left_out}<div class="table" tabindex="0">{_compared(table)}</div>'
-
-
-def _number(value) -> str:
-    "Six significant digits; nothing for NaN."
-    return "" if np.isnan(value) else f"{value:,.6g}"
-
 # %% ../nbs/91_reproduce.ipynb #53be4623
 def scoreboard(
-    results: Sequence[ItemResult] | DataFrame,
-    form: Literal["table", "items", "markdown", "text", "html"] = "table",
+    results: Sequence[ItemResult] | DataFrame | None = None,
+    form: Literal["table", "markdown", "text"] = "table",
 ) -> DataFrame | str:
-    """The board of some results, in one of five forms.
+    """The board: how many rows had which outcome.
 
     Parameters
     ----------
-    results : sequence of ItemResult or DataFrame
-        from `run`; a stored board will do except for "html"
+    results : sequence of ItemResult or DataFrame, optional
+        from `run`, or rows; default the committed ones
     form : str, default "table"
-        "table" (a DataFrame with a column per outcome), "items" (one to be read: outcomes in words),
-        "markdown" (one line a paper), "text" (for a terminal) or "html" (a whole page that expects the
-        files of `write` beside it)
+        "table" (a DataFrame, a row an item), "markdown" (a line a paper) or "text" (for a terminal)
 
     Returns
     -------
@@ -1599,58 +1308,13 @@ def scoreboard(
     ValueError
         For an unknown form.
     """
-    check_choice(form, ("table", "items", "markdown", "text", "html"), "form")
-    if form == "html":
-        return _html(results)
-    stored = hasattr(results, "columns")
-    table: DataFrame = results if stored else board(results)
+    check_choice(form, ("table", "markdown", "text"), "form")
     if form == "markdown":
-        return _markdown(table, None if stored else rows(results))
+        return _markdown(_as_rows(results))
     if form == "text":
-        return _text(table)
-    if form == "table":
-        return table
-    kept = ["title", "verdict", "rows", *(["note"] if table["note"].any() else [])]
-    return table.assign(rows=[_words(row) for row in table.to_dict("records")]).set_index("item")[kept]
-
-
-def write(results: Sequence[ItemResult], out: str | Path) -> None:
-    """CSV, PNG and SVG of each item, scoreboard.html, scoreboard.md and scoreboard.csv, the same bytes
-    on every run but for the times.
-
-    Parameters
-    ----------
-    results : sequence of ItemResult
-        from `run`
-    out : path
-        a directory
-    """
-    out = writable(out)
-    for result in results:
-        _write_item(result, out)
-    _write_board(results, out)
-
-
-def _write_item(result, out) -> None:
-    "The files of one item; of a module that cannot be imported there are none."
-    if "*" in result.name:
-        return
-    base = out / result.name
-    base.parent.mkdir(parents=True, exist_ok=True)
-    if result.table is not None:
-        result.table.to_csv(f"{base}.csv", index=False, lineterminator="\n")
-    for suffix, figure in result.figures.items():
-        save_figure(figure, f"{base}{suffix}")
-
-
-def _write_board(results, out) -> None:
-    "The files on all items."
-    (out / "scoreboard.html").write_text(scoreboard(results, "html"), encoding="utf-8")
-    (out / "scoreboard.md").write_text(
-        scoreboard(results, "markdown") if results else "no items\n", encoding="utf-8"
-    )
-    board(results).to_csv(out / _BOARD, index=False, lineterminator="\n")
-    rows(results).to_csv(out / _ROWS, index=False, lineterminator="\n")
+        return _text(results)
+    table = pandas().DataFrame(_lines(results), columns=["item", "title", "rows", "note"]).set_index("item")
+    return table if table["note"].any() else table.drop(columns="note")
 
 # %% ../nbs/91_reproduce.ipynb #9f61f8f4
 def sheet(paper: str) -> str:
@@ -1674,10 +1338,9 @@ def sheet(paper: str) -> str:
     discover()
     paper = by_author(paper)
     check_choice(paper, list(_TITLES), "paper")
-    table, compared, listed = stored_board(), stored_rows(), places()
-    listed = listed[listed["paper"] == paper]
-    compared = compared[compared["outcome"].isin(list(OUTCOMES))]
-    mine = compared[compared["item"].str.startswith(f"{paper}/")]
+    table, listed = stored_rows(), places()
+    table, listed = table[table["item"].str.startswith(f"{paper}/")], listed[listed["paper"] == paper]
+    mine = table[table["outcome"].isin(list(OUTCOMES))]
     plain = listed[listed["kind"] != "heat map"]
     once = _each_once(plain, mine)
     left = _left(plain)
@@ -1691,7 +1354,7 @@ def sheet(paper: str) -> str:
     drawn = said["item"].isin(figures)
     for what, own in (("sentences", said[~drawn]), ("sentences on curves", said[drawn])):
         lines += [f"{len(own):,} {what}, each a test: {_counted(own)}"] if len(own) else []
-    maps = _heat_maps(table[table["item"].str.startswith(f"{paper}/")])
+    maps = _heat_maps(table)
     lines += wrap(f"cells of heat maps, apart: {maps}", 110) if maps else []
     for outcome in _SHORT:
         lines += _sheet_rows(outcome, mine[mine["outcome"] == outcome])
@@ -1767,7 +1430,7 @@ def listing(result: ItemResult) -> str:
     """
     head = f"{result.name}: {result.title}"
     if result.table is None:
-        return f"{head}\n  {result.verdict}: {result.note.partition(chr(10))[0]}"
+        return f"{head}\n  {result.state}: {result.note.partition(chr(10))[0]}"
     table = result.table[result.table["outcome"] != ""]
     if result.heat_map:
         table = table[table["outcome"] != "agrees"]
@@ -1781,8 +1444,8 @@ def listing(result: ItemResult) -> str:
         f"{m:{wide[0]}} {o:{wide[1]}}  {p:>{wide[2]}}  {v:>{wide[3]}}  {c}{'  (' + n + ')' if n else ''}"
         for m, o, p, v, c, n in cells
     ]
-    used = [outcome for outcome in [*OUTCOMES, "definition"] if outcome in set(table["outcome"])]
-    legend = [f"{MARKS[outcome]} {outcome}: {({**OUTCOMES, **STATES})[outcome]}" for outcome in used]
+    used = [outcome for outcome in _LEGEND if outcome in set(table["outcome"])]
+    legend = [f"{MARKS[outcome]} {outcome}: {_LEGEND[outcome]}" for outcome in used]
     return "\n".join([head, *lines, *legend])
 
 

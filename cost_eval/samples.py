@@ -8,29 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .core import DataFrame, Frame, Labels, Model, Priors, Vector
+from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['Decisions', 'Posteriors', 'Scores', 'Annotators', 'Samples', 'read_samples', 'Labelled', 'labelled_rows',
-           'only_labelled', 'not_gained', 'Annotated', 'by_annotation', 'Columns', 'read_table', 'read_file',
-           'read_blocks', 'unnested', 'example_frame']
+__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'Labelled', 'labelled_rows', 'not_gained', 'long_form',
+           'Columns', 'read_table', 'read_file', 'read_blocks', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
-import bz2
-import csv
-import gzip
 import hashlib
-import importlib.util
 import io
-import json
-import lzma
 import math
 import os
 import re
-import sys
-import warnings
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import combinations
@@ -51,6 +42,7 @@ from cost_eval.core import (
     check_choice,
     check_integer,
     check_numbered,
+    check_range,
     check_posteriors,
     check_weights,
     dense,
@@ -59,13 +51,13 @@ from cost_eval.core import (
     kinds,
     label_array,
     numbered,
-    numbers,
     objects,
     optional_import,
     pandas,
     positions,
     repeated_ids,
     result,
+    row_labels,
     same_rows,
     seen_labels,
     unknown_name,
@@ -148,33 +140,6 @@ class Scores(Result):
 
     values: Any
     kind: ClassVar[str] = "scores"
-
-# %% ../nbs/06_samples.ipynb #ann1
-@result
-class Annotators(Result):
-    """Several labels a sample, a column an annotator; for `evaluate`, in the place of `y_true`.
-
-    People disagree about what is true. The cost is that under an annotator drawn at random for each sample,
-    all alike who labelled it; samples stay the units, so more annotators do not make a test set larger.
-
-    Attributes
-    ----------
-    values : DataFrame, mapping or array_like
-        (N, A) labels, a column an annotator; None or NaN where one gave none
-
-    Examples
-    --------
-    >>> Annotators({"anna": ["spam", "ham"], "ben": ["spam", None]})
-    Annotators(values={'anna': ['spam', 'ham'], 'ben': ['spam', None]})
-    """
-
-    values: Any
-
-    def frame_columns(self) -> dict:
-        "A column for each annotator."
-        table = _label_table(self.values)
-        names = self.values if isinstance(self.values, Mapping) else range(table.shape[1])
-        return dict(zip(names, table.T))
 
 # %% ../nbs/06_samples.ipynb #smp028
 #| code-fold: true
@@ -418,7 +383,7 @@ def read_samples(
             _refuse_other_class(name, given_models, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
-        notes += _doubts(model, argument, y, weight, single, said=isinstance(given, _KINDS))
+        notes += _doubts(model, argument, y, weight, single)
     others = {"clusters": clusters, "groups": groups}
     rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
     clustered, grouped = rows
@@ -445,41 +410,10 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
     "Weights, not all of them 0."
     if sample_weight is None:
         return None
-    values = _column(sample_weight, "sample_weight")
-    if values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"sample_weight: {values[0]!r} is not a number; give each sample a weight, 1 for a plain one"
-        )
-    weight = check_weights(values, n)
+    weight = check_weights(_column(sample_weight, "sample_weight"), n)
     if not weight.any():
         raise ValueError("sample_weight: 0 for every sample; at least one must count")
     return weight
-
-# %% ../nbs/06_samples.ipynb #smp031
-#| code-fold: true
-def _labelled_part(rows: Rows, argument: str, values, part: "Labelled | Annotated"):
-    "The labelled rows of what has a row for each sample, numbered anew; anything else as it is."
-    if isinstance(values, Mapping):
-        return {key: _labelled_part(rows, f"{argument}[{key!r}]", one, part) for key, one in values.items()}
-    if isinstance(values, _KINDS):
-        return replace(values, values=_labelled_part(rows, argument, values.values, part))
-    if argument == "costs" and "fp" in getattr(values, "columns", ()):
-        values = cast(Any, as_costs(values))
-    own = isinstance(values, ExampleCosts)
-    if not own and (argument == "costs" or np.ndim(values) < 1):
-        return values
-    if len(values) != part.n:
-        raise ValueError(
-            f"{argument}: {len(values)} values, but y_true has {part.n}; "
-            "one per sample, in the same order, is needed"
-        )
-    rows.meet(argument, values)
-    if own:
-        table = values.array[part.rows]
-        return ExampleCosts.from_array(table, classes=values.classes, decisions=values.decisions)
-    if hasattr(values, "iloc"):
-        return values.iloc[part.rows].reset_index(drop=True)
-    return [values[row] for row in part.rows] if isinstance(values, (list, tuple)) else values[part.rows]
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
@@ -489,9 +423,8 @@ def _as_frame(given: Any) -> Any:
     """
     if isinstance(given, (str, Path)):
         return read_file(given)
-    if isinstance(given, (list, tuple)) and len(given) and isinstance(given[0], Mapping):
-        return pandas().DataFrame(given)
-    if getattr(getattr(given, "dtype", None), "names", None):
+    records = isinstance(given, (list, tuple)) and len(given) and isinstance(given[0], Mapping)
+    if records or getattr(getattr(given, "dtype", None), "names", None):
         return pandas().DataFrame(given)
     for way in ("toPandas", "df", "to_pandas", "collect"):
         if hasattr(given, way) and not hasattr(given, "to_numpy"):
@@ -503,8 +436,6 @@ def _as_frame(given: Any) -> Any:
 
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
-    if isinstance(values, Annotators):
-        raise ValueError(f"{name}: several labels a sample are for evaluate; give one column of them here")
     given: Any = values if isinstance(values, str) else _as_frame(values)
     values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -543,12 +474,13 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
     try:
         return list(dict.fromkeys(array.tolist()))
     except TypeError:
-        first = array[0]
-        place = next(iter(first), 0) if isinstance(first, Mapping) else 0
-        ways = "of pairs of names and models give dict(values)", f"give [v[{place!r}] for v in values]"
+        ways: dict[type, str] = {
+            dict: "pandas.DataFrame(list(values))",
+            tuple: "dict(values) of names and models",
+        }
+        way = ways.get(type(array[0]), "numpy.stack(values).squeeze()")
         raise ValueError(
-            f"{name}: values such as {first!r:.60}, but one number or label a sample is needed; "
-            f"{ways[not isinstance(first, tuple)]}"
+            f"{name}: values such as {array[0]!r:.60}, but one number or label a sample is needed; give {way}"
         ) from None
 
 
@@ -569,18 +501,13 @@ def _plain_types(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _of_columns(values) -> str:
-    "What to give of a table of labels: of one 1 a row its place, of several 1s each column alone."
-    table, framed = dense(values, "y_true"), hasattr(values, "columns")
-    one = f"y_true[{list(values.columns)[-1]!r}]" if framed else "numpy.asarray(y_true)[:, j]"
-    several = "; if each column is one annotator's labels, Annotators(y_true)"
-    if not np.isin(table, (0, 1)).all():
-        return f"give the column that holds them, {one}{several}"
-    if (table.astype(float).sum(1) == 1).all():
-        place = "y_true.idxmax(axis=1)" if framed else "numpy.argmax(y_true, axis=1)"
-        return f"of columns with one 1 a row give {place}{several}"
+    "What to give of a table of labels."
+    framed = hasattr(values, "columns")
+    column = f"y_true[{list(values.columns)[-1]!r}]" if framed else "numpy.asarray(y_true)[:, j]"
+    place = "y_true.idxmax(axis=1)" if framed else "numpy.argmax(y_true, axis=1)"
     return (
-        "with several 1s a row each label is a question of its own, with its own costs: give "
-        f"{one}, and what the models say of that label{several}"
+        f"give the column that holds them, {column}; of columns with one 1 a row their place, {place}; of "
+        "several annotators' labels long_form(y_true)"
     )
 
 # %% ../nbs/06_samples.ipynb #smp033c
@@ -599,12 +526,22 @@ class Labelled(Result):
         how many samples there are, with and without a label
     possible_weight : ndarray
         (N,) what each sample would count for if it had a label
+    y_true : array_like
+        (N,) the labels, with one that occurs where there is none
     """
 
     rows: np.ndarray
     sample_weight: np.ndarray
     n: int
     possible_weight: np.ndarray
+    y_true: Any
+
+    @property
+    def weight(self) -> np.ndarray:
+        "(N,) what each sample counts for: nothing without a label."
+        weight = np.zeros(self.n)
+        weight[self.rows] = self.sample_weight
+        return weight
 
     def heaviest(self, clusters: Labels | None = None) -> float:
         """Weight of the heaviest sample, or cluster, that can come: whether or not it has a label.
@@ -668,71 +605,20 @@ def labelled_rows(
             f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up, or report bounds "
             "(bounds_without_labels takes labels that are missing)"
         )
-    return Labelled(rows, weight[rows], len(array), weight)
-
-
-def only_labelled(
-    y_true: Labels,
-    propensity: float | Vector | None = None,
-    *,
-    sample_weight: Vector | None = None,
-    **columns: Any,
-) -> tuple[Labelled, dict, list]:
-    """What `evaluate` is given, without the rows that have no label.
-
-    Parameters
-    ----------
-    y_true, propensity, sample_weight : array_like
-        as for `labelled_rows`
-    **columns
-        models, costs, clusters, ...: with a row for each of the N samples, mappings of such, or (a number, a
-        table of costs) for all
-
-    Returns
-    -------
-    tuple
-        what `labelled_rows` gives; the columns, y_true among them; notes
-
-    Raises
-    ------
-    ValueError
-        As `labelled_rows`, and for a column of another length or with its rows in another order.
-
-    Examples
-    --------
-    >>> models, costs = {"a": [0.9, 0.5, 0.2]}, {"fp": 1, "fn": [5, 6, 7]}
-    >>> part, columns, notes = only_labelled([1, None, 0], models=models, costs=costs)
-    >>> columns
-    {'y_true': [1, 0], 'models': {'a': [0.9, 0.2]}, 'costs': {'fp': 1, 'fn': [5, 7]}}
-    """
-    part, keys = labelled_rows(y_true, propensity, sample_weight=sample_weight), Rows()
-    columns = {"y_true": y_true, **columns}
-    keys.meet("y_true", y_true)
-    keys.meet("propensity", propensity)
-    keys.meet("sample_weight", sample_weight)
-    found = {name: _labelled_part(keys, name, column, part) for name, column in columns.items()}
-    return part, found, keys.notes
+    labels = np.full(len(array), array[rows[0]], object)
+    labels[rows] = array[rows]
+    own = row_labels(y_true)
+    labels = labels if own is None else pandas().Series(labels, own)
+    return Labelled(rows, weight[rows], len(array), weight, labels)
 
 
 def _propensity(propensity, n: int) -> np.ndarray:
     "(N,) probabilities above 0."
     if propensity is None:
         return np.ones(n)
-    chance = numbers(propensity, "propensity")
-    chance = check_1d(chance, "propensity") if chance.ndim else np.full(n, chance)
-    if len(chance) != n:
-        raise ValueError(f"propensity: {len(chance)} values, but y_true has {n}; one per sample is needed")
-    bad = ~((chance > 0) & (chance <= 1))
-    if bad.any():
-        first = int(bad.argmax())
-        remedy = (
-            "nobody like it is ever labelled, so no weight can stand for it: label some of them at random, "
-            "or use bounds_without_labels"
-            if chance[first] == 0
-            else "a probability above 0 and at most 1 is needed"
-        )
-        raise ValueError(f"propensity: {chance[first]:g} at position {first}; {remedy}")
-    return chance
+    hint = "no weight stands for those never labelled: label some at random, or use bounds_without_labels"
+    chance = check_range(propensity, "propensity", 0, 1, ends="(]", hint=hint)
+    return check_1d(chance, "propensity", n) if np.ndim(chance) else np.full(n, chance)
 
 # %% ../nbs/06_samples.ipynb #smp035
 #| code-fold: true
@@ -913,14 +799,15 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     "Name -> what is given for it; and how a table was read, where a column is not a model."
     if named is not None:
         return named, ""
-    models = unnested(models)
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
         return {"model" if name in (None, "") or callable(name) else str(name): models}, ""
-    _refuse_counts(models, costs, len(truth))
     columns = list(models.columns)
     _refuse_twice(columns)
+    if len(models) != len(truth):
+        counted = "one for each sample is needed, and counts go to expected_cost and interval"
+        raise ValueError(f"models: {len(models)} rows, but y_true has {len(truth)}; {counted}")
     found, left_out = _models_of(models, columns, truth, costs)
     plain = list(found.values()) == columns
     return _values_of(models, found), "" if plain else (
@@ -930,23 +817,31 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
 
 def _refuse_other_class(name: str, names, costs: CostMatrix):
     "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
-    for text, of in zip(*([own[i] for own in _spelled(costs.classes)] for i in (0, 1))):
-        for before, after in _around(name, text):
-            words = re.findall("[a-z]+|[0-9]+", f"{before} {after}".lower())
-            beside = words[-1:] if re.search("[A-Za-z0-9]", before) else words[:1]
-            alone = not words and not text.isdigit()
-            one_side = not all(re.search("[A-Za-z0-9]", part) for part in (before, after))
-            sibling = any((before, after) in _around(other, of) for other in names)
-            if (alone or (one_side and {*beside} & _PROBABLE)) and not sibling:
-                positive, negative = costs.classes[::-1]
-                raise ValueError(
-                    f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read "
-                    f"as that of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or "
-                    f"Posteriors(values, classes=[{positive!r}]), or rename it if it is neither"
-                )
+    negative, positive = costs.classes
+    head = _before(name, negative)
+    if head is None or any(_before(other, positive) == head for other in names):
+        return
+    beside = re.findall("[a-z]+", head.lower())[-1:]
+    if {*beside} & _PROBABLE or not (beside or written(negative).isdigit()):
+        raise ValueError(
+            f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read as that "
+            f"of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or Posteriors(values, "
+            f"classes=[{positive!r}]), or rename it if it is neither"
+        )
 
 
 _PROBABLE = set("p pr prob proba probs probability probabilities posterior class logit margin".split())
+
+
+def _before(name, label) -> str | None:
+    "NAME of a column called NAME_CLASS, or p of p0; None if it does not end in the class."
+    name, text = str(name), written(label)
+    head = name.removesuffix(text)
+    if not head or head == name:
+        return None if head else ""
+    if head[-1] in "_ .-":
+        return head[:-1]
+    return head if text.isdigit() and head[-1].isalpha() else None
 
 
 def _add_to_one(columns: list) -> bool:
@@ -956,19 +851,6 @@ def _add_to_one(columns: list) -> bool:
         return False
     values = np.column_stack(arrays).astype(float)
     return bool(len(values) and (values >= 0).all() and (abs(values.sum(1) - 1) <= SUM_TOLERANCE).all())
-
-
-def _refuse_counts(frame, costs: CostMatrix, n: int):
-    "A table of counts is no model."
-    rows = getattr(frame, "index", None)
-    if rows is None or len(rows) == n or len(rows) > len(costs.classes) + len(costs.decisions):
-        return
-    labels = {written(v) for v in (*costs.classes, *costs.decisions)}
-    if {written(int(v) if isinstance(v, (bool, np.bool_)) else v) for v in (*rows, *frame.columns)} <= labels:
-        raise ValueError(
-            "models: a table of counts, not a model's output for each sample; counts go to expected_cost and "
-            "interval, with the true classes as rows"
-        )
 
 
 def _refuse_estimator(given, argument: str):
@@ -984,7 +866,7 @@ def _refuse_estimator(given, argument: str):
 def _read_model(given, argument: str, costs: CostMatrix, n: int):
     "A model as codes of decisions, (N, K) posteriors or (N,) floats, in the order of the costs."
     kind = type(given) if isinstance(given, _KINDS) else None
-    values = _by_column(given.values if kind else given)
+    values = given.values if kind else given
     _refuse_estimator(values, argument)
     if isinstance(values, Mapping):
         raise ValueError(f"{argument}: a mapping; of classes and columns give pandas.DataFrame(mapping)")
@@ -1011,15 +893,6 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         return Scores(array.astype(float))
     read = _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
     return replace(read, priors=_right_at(given, argument, costs))
-
-
-def _by_column(values):
-    "A column for each class of what `_by_class` reads, or of vectors in a series; anything else as it is."
-    series = hasattr(values, "iloc") and not hasattr(values, "columns") and values.dtype.kind == "O"
-    if isinstance(values, list) and values and _by_class(values[0]) is not None:
-        values, series = pandas().Series(values), True
-    found = _inside(values) if series else None
-    return pandas().DataFrame(found, index=values.index) if found and len(found) > 1 else values
 
 
 def _right_at(given, argument: str, costs: CostMatrix):
@@ -1069,10 +942,10 @@ def _are_numbers(labels) -> bool:
 def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) -> Posteriors:
     "Posteriors of two classes from that of one."
     if p.min(initial=0) < 0 or p.max(initial=0) > 1:
-        hint = (
-            "percentages are divided by 100" if p.min() >= 0 and p.max() <= 100 else "a score is Scores(...)"
+        raise ValueError(
+            f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; divide percentages by "
+            "100, a score is Scores(...)"
         )
-        raise ValueError(f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {hint}")
     if classes is not None:
         label = classes if isinstance(classes, str) or np.ndim(classes) == 0 else list(classes)[0]
         place = positions(objects([label]), costs.classes)
@@ -1101,13 +974,12 @@ def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Po
             classes = columns
     else:
         table = dense(values, argument)
-    if table.shape[0] != n and table.shape[1] == n:
-        rows = "each row is a model, give a dict of names and models, {'a': values[0], ...}"
-        if len(table) == K and _add_to_one(list(table)):
-            rows = f"the rows are the classes of one model, give numpy.transpose(values); if {rows}"
-        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; if {rows}")
     if len(table) != n:
-        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; models need the same samples")
+        remedy = "models need the same samples"
+        if table.shape[1] == n:
+            remedy = "give numpy.transpose(values) if the rows are the classes of one model, a dict of names "
+            remedy += "and models, {'a': values[0], ...}, if each is a model"
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {remedy}")
     if table.shape[1] == 1:
         raise ValueError(f"{argument}: shape {table.shape}; for one column give numpy.ravel(values)")
     if classes is not None:
@@ -1155,18 +1027,13 @@ def _words(model, costs: CostMatrix) -> str:
     return f"posteriors of {', '.join(map(repr, costs.classes))}"
 
 
-def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, said: bool) -> list:
-    "Notes on a model that looks turned round; `ValueError` for percentages."
+def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix) -> list:
+    "Notes on a model that looks turned round."
     if isinstance(model, Decisions) or len(costs.classes) != 2:
         return []
     values = model.values if isinstance(model, Scores) else model.values[:, 1]
-    if isinstance(model, Scores) and not said and _percentages(values, y):
-        raise ValueError(
-            f"{argument}: numbers from {values.min():g} to {values.max():g}, which divided by 100 predict "
-            "the classes as probabilities do; give values / 100 if they are percentages, Scores(values) if "
-            "only their order counts"
-        )
-    area, spread = _area(values, y)
+    counting = slice(None) if weight is None else weight > 0
+    area, spread = _area(values[counting], y[counting])
     if not area < 0.5 - 3 * spread:
         return []
     other, this = costs.classes
@@ -1187,216 +1054,95 @@ def _area(values: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     area = np.sum(np.diff(counts.fp) * (counts.tp[1:] + counts.tp[:-1])) / (2 * n0 * n1)
     return float(area), float(np.sqrt((n0 + n1 + 1) / (12 * n0 * n1)))
 
-
-def _percentages(values: np.ndarray, y: np.ndarray) -> bool:
-    "Numbers from 0 to 100 that, divided by 100, predict better than the prevalence does?"
-    if not (values.min() >= 0 and 20 < values.max() <= 100 and len(np.unique(values)) > 20):
-        return False
-    return bool(np.mean((values / 100 - y) ** 2) < 0.98 * np.var(y))
-
 # %% ../nbs/06_samples.ipynb #ann2
 #| code-fold: true
-@result
-class Annotated(Result):
-    """Samples of several labels as rows of one label each; from `by_annotation`.
+def long_form(labels: Matrix | Mapping[str, Any], *, sample_weight: Vector | None = None) -> DataFrame:
+    """Labels of several annotators, a row for each label, as `evaluate` takes them.
 
-    Attributes
-    ----------
-    rows : ndarray
-        (R,) the sample of each row
-    sample : ndarray
-        the sample of each row with a label
-    modal : ndarray
-        for each row with a label, its part of its sample under the majority, as a multiple of its part under
-        an annotator drawn at random: 0 for labels in the minority; labels that are tied share the sample
-    n : int
-        samples
-    annotators : int
-        columns
-    """
-
-    rows: np.ndarray
-    sample: np.ndarray
-    modal: np.ndarray
-    n: int
-    annotators: int
-
-    def meet(self, argument: str, values: Any) -> Any:
-        """What has a row for each sample, with a row for each label.
-
-        Parameters
-        ----------
-        argument : str
-            what it is called in an error; "costs" may be of all samples alike
-        values : object
-            with a row for each sample, mappings of such; or one for all, which stays as it is
-
-        Returns
-        -------
-        object
-        """
-        return _labelled_part(Rows(), argument, values, self)
-
-    def __repr__(self):
-        return f"<{len(self.sample)} labels of {self.n} samples by {self.annotators} annotators>"
-
-
-def by_annotation(y_true: Annotators, **columns: Any) -> tuple[Annotated, dict]:
-    """What `evaluate` is given, with a row for each label.
+    Each label counts for one over the number of labels of its sample, so an average over rows is that under
+    an annotator drawn at random for each sample. With the samples as clusters more annotators do not make a
+    test set larger.
 
     Parameters
     ----------
-    y_true : Annotators
-        (N, A) labels
-    **columns
-        what else `evaluate` takes
+    labels : DataFrame, mapping or array_like
+        (N, A) a row a sample, a column an annotator; None, NaN or pandas' NA where one gave no label
+    sample_weight : array_like, optional
+        (N,) weights that the samples have anyway
 
     Returns
     -------
-    tuple
-        `Annotated`; the columns, with y_true, sample_weight and clusters
+    DataFrame
+        columns row (position of the sample: rows of models and costs, and the cluster), label, annotator,
+        sample_weight; its index is that of the samples
 
     Raises
     ------
     ValueError
-        For labels that are no table, a sample without a label (unless there are propensities), and a column
-        of another length or with its rows in another order.
+        For a sample that nobody labelled.
 
     Examples
     --------
-    >>> part, columns = by_annotation(Annotators([[0, 0], [0, 1]]), models={"a": [0.1, 0.7]})
-    >>> columns["y_true"], columns["models"], columns["clusters"]
-    ([0, 0, 0, 1], {'a': [0.1, 0.1, 0.7, 0.7]}, [0, 0, 1, 1])
+    >>> long = long_form({"anna": ["spam", "ham"], "ben": ["spam", None]})
+    >>> long["row"].tolist(), long["label"].tolist(), long["sample_weight"].tolist()
+    ([0, 0, 1], ['spam', 'spam', 'ham'], [0.5, 0.5, 1.0])
     """
-    if not isinstance(y_true, Annotators):
-        raise ValueError(f"y_true: give Annotators(table), got {y_true!r:.60}")
-    keys, values = Rows(), y_true.values
-    keys.meet("y_true", values)
-    table = _label_table(values)
-    weight = _read_weights(keys.meet("sample_weight", columns.pop("sample_weight", None)), len(table))
-    known = ~np.stack([_missing(column) for column in table.T], axis=1)
-    counts = np.ones(len(table), bool) if weight is None else weight > 0
-    known[~counts] = False
-    none = counts & (known.sum(1) == 0)
-    if none.any() and columns.get("propensity") is None:
-        where = f"no annotator labelled {none.sum()} of {len(table)} samples, the first at position"
-        raise ValueError(f"y_true: {where} {none.argmax()}; {VERIFICATION_BIAS}")
-    known[none, 0] = True  # the row of a sample without a label says so
-    rows, who = np.nonzero(known)
-    labels, labelled = table[rows, who].tolist(), ~none[rows]
-    sample, code = rows[labelled], numbered(table[rows, who][labelled])[1]
-    pair = np.unique(np.stack([sample, code]), axis=1, return_inverse=True, return_counts=True)
-    votes = pair[2][pair[1].reshape(-1)]
-    most = np.zeros(len(table), votes.dtype)
-    np.maximum.at(most, sample, votes)
-    modal = (votes == most[sample]).astype(float)
-    modal *= (np.bincount(sample) / np.maximum(np.bincount(sample, modal), 1))[sample]
-    part = Annotated(rows, sample, modal, len(table), table.shape[1])
-    apart = {name: columns.pop(name, None) for name in ("scenarios", "clusters")}
-    for name in ("models", "costs", "groups", "ids", "propensity", "folds"):
-        if name in columns:
-            columns[name] = _labelled_part(keys, name, columns[name], part)
-    if apart["scenarios"] is not None:
-        costs = {k: _labelled_part(keys, "costs", one, part) for k, one in apart["scenarios"].items()}
-        columns["scenarios"] = costs
-    own = keys.names()
-    if own is not None and columns.get("ids") is None:
-        columns["ids"] = own[rows]
-    named = np.arange(len(table)) if own is None else own
-    named = named if apart["clusters"] is None else apart["clusters"]
-    found = _labelled_part(keys, "clusters", named, part)
-    columns["clusters"] = found.tolist() if hasattr(found, "tolist") else found
-    columns["sample_weight"] = (1.0 if weight is None else weight[rows]) / known.sum(1)[rows]
-    return part, {"y_true": labels} | columns
-
-
-def _label_table(values) -> np.ndarray:
-    "(N, A) labels as objects."
-    given = _as_frame(values)
-    given = pandas().DataFrame(given) if isinstance(given, Mapping) else given
-    columns = [given[c] for c in given.columns] if hasattr(given, "columns") else np.asarray(given, object).T
-    if len(np.shape(columns)) < 2 or not len(columns):
-        raise ValueError(
-            f"y_true: Annotators takes a table, a column an annotator, got shape {np.shape(given)}; "
-            "one label a sample needs no Annotators"
-        )
-    return np.stack([np.asarray(column, object) for column in columns], axis=1)
+    given: Any = _as_frame(labels)
+    if not (hasattr(given, "columns") or isinstance(given, Mapping) or np.ndim(given) == 2):
+        raise ValueError(f"labels: a table is needed, a column an annotator, got {labels!r:.60}")
+    table = pandas().DataFrame({c: given[c] for c in given.columns} if hasattr(given, "columns") else given)
+    same_rows(labels=table, sample_weight=sample_weight)
+    weight = check_weights(np.ones(len(table)) if sample_weight is None else sample_weight, len(table))
+    known = table.notna().to_numpy()
+    nobody = (weight > 0) & ~known.any(1)
+    if nobody.any():
+        where = f"nobody labelled {nobody.sum()} of {len(table)} samples, the first at position"
+        raise ValueError(f"labels: {where} {nobody.argmax()}; {VERIFICATION_BIAS}")
+    row, who = np.nonzero(known)
+    columns = {"row": row, "label": _plain_types(table.to_numpy(object)[row, who], "labels")}
+    columns |= {"annotator": table.columns[who], "sample_weight": (weight / known.sum(1))[row]}
+    return pandas().DataFrame(columns, index=table.index[row])
 
 # %% ../nbs/06_samples.ipynb #smp045
 #| code-fold: true
 _NO_MODEL = re.compile(
     r"(^|[_ .-])(id|ids|uid|uuid|key|index|nr|number|row|case|customer|client|patient|account|tx|txn"
     r"|transaction|group|cluster|weight|weights|fold|split|date|time|year|years|quarter|month|week|weekday"
-    r"|day|hour|minute|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class)"
-    r"( ?[(\[].*)?$|^unnamed: \d+$|^inst#$"
+    r"|day|hour|minute|age|sex|gender|zip|amount|threshold|cutoff|correct|error|wrong|positive_class"
+    r"|confidence|certainty)( ?[(\[].*)?$|^unnamed: \d+$"
 )
-_DECIDED = re.compile(
-    r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?|scored labels?)([^a-z]|$)"
-)
-_SURE = re.compile(r"(^|[^a-z])(confidence|certainty|log_?prob)")
-_SPELLINGS = (("0", "1"), ("false", "true"), ("no", "yes"), ("neg", "pos"), ("negative", "positive"))
+_DECIDED = re.compile(r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?)([^a-z]|$)")
 
 
 def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list) -> tuple[dict, dict]:
-    """The models in a table, column -> (N,) cells, and why other columns are none: what belongs together.
+    """The models in a table, column -> (N,) cells, and why other columns are none.
 
     A model is a column, or a mapping from classes to columns of probabilities.
     """
     label = numbered(truth)[1]
     left = {c: _no_model(c, v, decisions) or _labels_again(c, v, label) for c, v in table.items()}
     rest = {c: v for c, v in table.items() if not left[c]}
-    if len(classes) == 2:
-        _refuse_margins({c: v for c, v in rest.items() if v.dtype.kind == "f" and np.ptp(v) > 0})
-    whole = _by_name({c: v for c, v in rest.items() if v.dtype.kind in "biuf"}, classes)
-    inside = {c for where in whole.values() for c in where.values()}
-    whole |= _by_sum({c: v for c, v in rest.items() if c not in inside}, classes)
+    whole = _by_name(rest, classes)
     inside = {c: name for name, where in whole.items() for c in where.values()}
-    models = list(dict.fromkeys(inside.get(c, (c,)) for c in rest))  # a name of several columns, or (column,)
-
-    def where(m):
-        return whole[m] if m in whole else m[0]
-
-    for c in (c for c in rest if c not in inside):
-        others = [m for m in models if m != (c,)]
-        why = [*filter(None, (_part_of(c, rest[c], where(m), rest, classes) for m in others))]
-        why.sort(key=lambda words: "cut at" in words and not words.endswith("cut at 0.5"))
-        left[c] = why[0] if why else _confidence_of_the_decided(c, others, table, classes, decisions)
-        if left[c]:
-            models.remove((c,))
-    single = {str(m[0]) for m in models if isinstance(m, tuple)}
-    found = {}
-    for m in models:
-        name = ", ".join(map(str, whole[m].values())) if m in single else m
-        found[str(m[0]) if isinstance(m, tuple) else name] = where(m)
+    scales = {c: v for c, v in rest.items() if c not in inside and not _decides(v, decisions)}
+    _refuse_sums({c: v for c, v in scales.items() if np.ptp(v)}, classes)
+    _refuse_features(scales, [*inside])
+    found: dict = {}
+    for c in rest:
+        found |= {inside[c]: whole[inside[c]]} if c in inside else {str(c): c}
     return found, {c: why for c, why in left.items() if why}
 
 
-def _refuse_margins(table: dict):
-    "`ValueError` for two columns as one model has them: a margin and its negative, or logarithms."
-    pairs = combinations(table, 2) if math.comb(len(table), 2) <= 5_000 else ()
-    for own in pairs:
-        a, b = (table[c] for c in own)
-        if (a[:50] == -b[:50]).all() and (a == -b).all():
-            what = "each other's negative, as the two margins of one model are"
-        elif max(a.max(), b.max()) <= 0 and _add_to_one([np.exp(a), np.exp(b)]):
-            what = "logarithms of what sums to 1, as one model's are"
-        else:
-            continue
-        raise ValueError(
-            f"models: the columns {list(own)} are {what}. If so, give the positive class's column alone, "
-            "Scores(frame[column]); if each is a model, a dict of names and columns, {name: frame[name] for "
-            f"name in {list(own)}}}"
-        )
-
-
 def _no_model(name, cells: np.ndarray, decisions: list) -> str:
-    "Why a column is not offered as a model; '' if it is."
+    "Why a column is not offered as a model; '' if it is; `ValueError` for numbers that are text."
     if _NO_MODEL.search(_snake(name)):
         return "its name"
     array = cells[~_missing(cells)]
     if array.dtype.kind not in "biuf":
-        few = len(array) and _few(array, len(decisions))
-        return "" if few and positions(array, decisions) is not None else "no numbers"
+        if len(array) and _few(array, len(decisions)) and positions(array, decisions) is not None:
+            return ""
+        _refuse_text(name, array)
+        return "no numbers"
     if not len(array) or (array == array[0]).all():
         return "" if len(array) and 0 <= array[0] <= 1 else "one value for all"
     counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
@@ -1405,195 +1151,91 @@ def _no_model(name, cells: np.ndarray, decisions: list) -> str:
     return "a different whole number in each row" if different else ""
 
 
+def _refuse_text(name, cells: np.ndarray):
+    "`ValueError` for a column of text that begins as numbers and percentages do."
+    if len(cells) and re.fullmatch(r"\s*[-+]?\d*[.,]?\d+(e[-+]?\d+)?\s*%?\s*", str(cells[0]).lower()):
+        text = next((v for v in cells.tolist() if not _are_numbers([v])), cells[0])
+        raise ValueError(
+            f"models: column {name!r} holds text, {text!r:.40}. Where commas are decimal marks, read the "
+            f"file with decimal=','; of percentages give frame[{name!r}].str.rstrip('% ').astype(float) / "
+            "100; if it is no model, name those that are, models={name: column}"
+        )
+
+
 def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> str:
     "Why a column is no model: its values tell the classes apart without an error (decisions may be right)."
-    if _DECIDED.search(_snake(name)):
-        return ""
     K = label.max() + 1
     labels = cells.dtype.kind != "f" or (cells == np.rint(cells)).all()  # .2 and .9 are probabilities
-    again = labels and K > 1 and _few(cells, K) and _alike(label, numbered(cells)[1])
-    return "the true labels again" if again else ""
+    if _DECIDED.search(_snake(name)) or not labels or K < 2 or not _few(cells, K):
+        return ""
+    codes = numbered(cells)[1]
+    same = codes.max() + 1 == K == len(kinds([label, codes])[1])
+    return "the true labels again" if same else ""
 
 
-def _by_name(table: Any, classes: Sequence[Any]) -> dict:
-    "Model -> class -> column: names that differ in the class only, and (of cells) rows that add up to 1."
-    found: dict = {}
-    for texts in _spelled(classes):
-        called: dict = {}
-        for column in table:
-            for label, text in zip(classes, texts):
-                for around in _around(str(column), text):
-                    called.setdefault(around, {})[label] = column
-        for around, own in sorted(called.items(), key=lambda item: -len("".join(item[0]))):
-            used = {c for where in found.values() for c in where.values()}
-            if len(own) == len(classes) and not used & set(own.values()):
-                whole = _whole(table, around, {label: own[label] for label in classes}, used)
-                if len(whole) > 1:
-                    name = re.sub(r"\(\)|\[\]|''|\"\"", "", around[0].rstrip("_ .-=:") + around[1])
-                    name = name.strip("_ .-") or "model"
-                    found[name if name not in found else ", ".join(map(str, whole.values()))] = whole
+def _by_name(table: dict, classes: Sequence[Any]) -> dict:
+    "Model -> class -> column: NAME_CLASS, p0 and p1, or called as the classes; and rows add up to 1."
+    called: dict = {}
+    for column in (c for c, v in table.items() if v.dtype.kind in "biuf"):
+        for label in classes:
+            called.setdefault(_before(column, label), {})[label] = column
+    found = {}
+    for head, own in called.items():
+        where = {label: own[label] for label in classes if label in own}
+        if head is not None and 1 < len(where) == len(classes):
+            _refuse_others(table, [*where.values()])
+            name = head or "model"
+            found[", ".join(map(str, where.values())) if name in table else name] = where
     return found
 
 
-def _whole(table: Any, around: tuple, own: dict, used: set) -> dict:
-    """The columns of one model, those of classes without a sample, too; {} where their rows do not add up
-    to 1.
-    """
-    if not isinstance(table, Mapping):
-        return own
-    begin, end = map(re.escape, around)
-    rest = [c for c in table if any(around) and c not in own.values() and c not in used]
-    more = {m[1]: c for c in rest if (m := re.fullmatch(f"{begin}(.*){end}", str(c), re.S))}
-    for where in (own | more, own):
-        if _add_to_one([table[c] for c in where.values()]):
-            return where
-    total = np.column_stack([table[c].astype(float) for c in own.values()]).sum(1)
-    percent = np.abs(total - 100).max() < 100 * SUM_TOLERANCE
-    rounded = np.abs(total - 1).max() < 0.011 * len(own)  # to two decimals
-    if len(own) > 1 and (percent or rounded or not any(around)):
+def _refuse_others(table: dict, columns: list):
+    "`ValueError` where the rows of columns that are called as the classes do not add up to 1."
+    if not _add_to_one([table[c] for c in columns]):
+        total = np.sum([table[c] for c in columns], axis=0)
+        far = np.abs(total - 1).argmax()
         raise ValueError(
-            f"models: its columns {list(own.values())} are named as the classes, but its rows do not sum to "
-            f"1 ({total[np.abs(total - 1).argmax()]:g} at position {np.abs(total - 1).argmax()}). If it is "
-            "one model, give Posteriors(values, classes=[...]), percentages divided by 100, rounded ones by "
-            "values.sum(1, keepdims=True); if each column is one, a dict of names and columns, "
-            "{name: frame[name] for name in frame}"
+            f"models: the columns {columns} are named as the classes, but their rows do not sum to 1 "
+            f"({total[far]:g} at position {far}). If they are one model, give Posteriors(values, "
+            "classes=[...]), rows divided by values.sum(1, keepdims=True); if each is a model, "
+            f"dict(frame[{columns}])"
         )
-    return {}
 
 
-def _spelled(classes: Sequence[Any]) -> list:
-    "How the classes may be called: as they are; and where they are no and yes, all words for these."
-    texts = [written(label) for label in classes]
-    lower = [text.lower() for text in texts]
-    for pair in _SPELLINGS:
-        if sorted(lower) == sorted(pair):
-            return [texts, *([other[pair.index(text)] for text in lower] for other in _SPELLINGS)]
-    return [texts]
-
-
-def _around(name: str, text: str):
-    "What stands before and behind a class in the name of a column, wherever it stands there as a word."
-    plain, part = (re.sub(r"[^0-9a-z]", ".", s.lower()) for s in (name, text))
-    for place in re.finditer(f"(?={re.escape(part)})", plain) if len(plain) == len(name) else ():
-        start, end = place.start(), place.start() + len(part)
-        if _edge(name, start) and _edge(name, end):
-            yield name[:start], name[end:]
-
-
-def _edge(name: str, i: int) -> bool:
-    "Whether a word may begin or end there: no letter beside a letter, no digit beside a digit."
-    if i in (0, len(name)):
-        return True
-    a, b = name[i - 1], name[i]
-    letters = a.isalpha() and b.isalpha() and not (a.islower() and b.isupper())
-    return not letters and not (a.isdigit() and b.isdigit())
-
-
-def _by_sum(table: dict, classes: list) -> dict:
-    """Columns that add up to 1 under other names than the classes, if decisions beside them tell which is
-    which.
-    """
+def _refuse_sums(table: dict, classes: list):
+    "`ValueError` for as many columns as classes that add up to the same in each row, as one model's do."
     K = len(classes)
-    numbers = [c for c, v in table.items() if v.dtype.kind == "f" and 0 <= v.min() and v.max() <= 1]
-    numbers = [c for c in numbers if not _all_among(table[c], (0, 1)) and np.ptp(table[c]) > 0]
-    some = combinations(numbers, K) if math.comb(len(numbers), K) <= 5_000 else [tuple(numbers)]
-    for own in some if K > 1 else ():
-        if len(own) < K or not all(_add_to_one([table[c][n] for c in own]) for n in (slice(50), slice(None))):
-            continue
-        decided = (
-            v for c, v in table.items() if c not in own and _few(v, K) and positions(v, classes) is not None
-        )
-        found = next(filter(None, (_in_order_of(own, table, v, classes) for v in decided)), None)
-        if found is None:
+    few = math.comb(len(table), K) <= 5_000
+    for own in combinations(table, K) if few else [tuple(table)]:
+        parts = ([table[c][:50] for c in own], [table[c] for c in own])  # a glance saves a search
+        if K > 1 and all(_alike_sums(part) for part in parts):
             raise ValueError(
-                f"models: the rows of {list(own)} sum to 1, as posteriors do, but these columns are not the "
-                f"classes {classes}. If they are one model, say whose probability each is, Posteriors(frame["
-                f"{list(own)}].to_numpy(), classes=[...]); if each is one, give a dict of names and columns, "
-                f"{{name: frame[name] for name in {list(own)}}}"
+                f"models: the rows of {list(own)} add up to one number, as those of one model do, but they "
+                f"are not called as the classes {classes}. If they are one model, say whose probability each "
+                f"is, Posteriors(frame[{list(own)}].to_numpy(), classes=[...]), or give one of two scores "
+                f"alone, Scores(frame[column]); if each is a model, dict(frame[{list(own)}])"
             )
-        return {", ".join(map(str, own)): found}
-    return {}
 
 
-def _in_order_of(own: tuple, table: dict, decided: np.ndarray, classes: list) -> dict | None:
-    "Class -> column, if the decisions are the largest column in each row; None if they are not."
-    codes, values = positions(decided, classes), np.column_stack([table[c] for c in own])
-    if codes is None:
-        return None
-    pairs = set(zip(values.argmax(1).tolist(), codes.tolist()))
-    columns, labels = zip(*pairs)
-    if not len(own) > 1 or not max(2, len(own) - 1) <= len(pairs) == len(set(columns)) == len(set(labels)):
-        return None
-    known = dict(zip(labels, columns))
-    known |= zip(sorted(set(range(len(own))) - set(labels)), sorted(set(range(len(own))) - set(columns)))
-    return {label: own[known[i]] for i, label in enumerate(classes)}
+def _alike_sums(columns: list) -> bool:
+    "Do rows add up to the same, or of logarithms their powers?"
+    values = np.column_stack(columns).astype(float)
+    with np.errstate(all="ignore"):
+        values = np.exp(values) if values.max() <= 0 else values
+        return bool(np.ptp(values.sum(1)) <= SUM_TOLERANCE * max(1, np.abs(values).max()))
 
 
-def _part_of(name, cells: np.ndarray, where: Any, table: dict, classes: list) -> str:
-    "Why a column is no model of its own: it follows from another one's probabilities; '' if it does not."
-    several = isinstance(where, Mapping)
-    P = np.column_stack([table[c] for c in where.values()]) if several else table[where]
-    if P.dtype.kind not in "biuf" or np.isnan(P.astype(float)).any() or len(_missing(cells)[_missing(cells)]):
-        return ""
-    called = f"{', '.join(map(repr, where.values()))}" if several else repr(where)
-    if several and cells.dtype.kind == "f" and np.abs(cells - P.max(1)).max() < SUM_TOLERANCE:
-        return f"the largest of {called}"
-    labels = list(where) if several else classes
-    codes = _decided(cells, labels)
-    said = bool(_DECIDED.search(_snake(name)))
-    if codes is None or codes.min() == codes.max() and not said:
-        return ""
-    if not several and (_all_among(P, (0, 1)) or len(labels) != 2):
-        return ""
-    if several and (P[np.arange(len(P)), codes] >= P.max(1) - 1e-9).all():
-        return f"the most probable of {called}"
-    return _cut(P[:, 1] if several else P, codes == 1, said, called) if len(labels) == 2 else ""
-
-
-def _decided(cells: np.ndarray, labels: list) -> np.ndarray | None:
-    "(N,) positions of decisions among the labels, or of two as 0 and 1; None for what is none."
-    if not _few(cells, len(labels)):
-        return None
-    codes = positions(cells, labels)
-    return positions(cells, (0, 1)) if codes is None and len(labels) == 2 else codes
-
-
-def _cut(p: np.ndarray, positive: np.ndarray, said: bool, called: str) -> str:
-    "Why decisions are those of one column: they cut it at one half or, if they are called so, anywhere."
-    p = p.astype(float)
-    high, low = p[positive].min(initial=np.inf), p[~positive].max(initial=-np.inf)
-    if low < 0.5 <= high and 0 <= p.min() and p.max() <= 1:
-        return f"{called} cut at 0.5"
-    return f"{called} cut at {high:.4g}" if said and low < high else ""
-
-
-def _confidence_of_the_decided(column, models: list, table: dict, classes: list, decisions: list) -> str:
-    """Why a column may be the confidence in decisions beside it; of two classes a `ValueError` with both
-    readings.
-    """
-    values, K = table[column], len(classes)
-    if values.dtype.kind != "f" or np.ptp(values) == 0:
-        return ""
-    chance = np.exp(values) if values.max() <= 0 else values
-    named = any(True for label in classes for _ in _around(str(column), written(label)))
-    sure = chance.min() >= 1 / K or _SURE.search(_snake(column)) and not named and chance.min() >= 0
-    others = [
-        c for c, v in table.items() if (c,) in models or _DECIDED.search(_snake(c)) and v.dtype.kind == "O"
-    ]
-    said = (c for c in others if _decided(table[c], decisions) is not None or table[c].dtype.kind == "O")
-    beside = next((c for c in said if c != column and 1 < len(_distinct(table[c])) <= len(decisions)), None)
-    if beside is None or not sure or chance.max() > 1:
-        return ""
-    if K > 2:
-        return f"one number a row for {K} classes: the confidence in {beside!r}"
-    taken = f"frame[{column!r}]" if chance is values else f"np.exp(frame[{column!r}])"
-    raise ValueError(
-        f"models: {column!r}, {values.min():.2g} to {values.max():.2g}, may be the confidence in the "
-        f"decisions {beside!r} beside it, or tell of one class. If it is the confidence, c = {taken}, the "
-        f"probability of a class is p = np.where(frame[{beside!r}] == label, c, 1 - c), and Posteriors(p, "
-        "classes=[label]) is the model; if not, give a dict of names and columns, "
-        f"{{name: frame[name] for name in [{column!r}]}}"
-    )
+def _refuse_features(table: dict, probabilities: list):
+    "`ValueError` for numbers beyond [0, 1] beside probabilities: they may be features, amounts or scores."
+    within = [c for c, v in table.items() if np.nanmin(v) >= 0 and np.nanmax(v) <= 1]
+    beyond = [c for c in table if c not in within]
+    probabilities = probabilities + within
+    if beyond and probabilities:
+        raise ValueError(
+            f"models: {beyond[:20]} are numbers beyond [0, 1] beside probabilities, {probabilities[:20]}; "
+            "they may be features, amounts or scores. Name the models: models={name: column}, or of a frame "
+            f"dict(frame[{probabilities[:20]}])"
+        )
 
 
 def _snake(name) -> str:
@@ -1602,10 +1244,12 @@ def _snake(name) -> str:
 
 
 def _cells(values) -> np.ndarray:
-    "(N,) the values of a column: floats with NaN, other numbers, or objects."
+    "(N,) the values of a column: floats with NaN, other numbers, or objects; nested ones as text."
     array = np.asarray(values)
     if array.dtype.kind != "O":
         return array
+    if any(hasattr(v, "__len__") and not isinstance(v, (str, bytes, tuple)) for v in array):
+        return np.array([str(v) for v in array], object)
     missing = _missing(array)
     plain = _plain_types(array[~missing], "a column")
     if plain.dtype.kind not in "biuf":
@@ -1625,9 +1269,10 @@ def _few(cells: np.ndarray, most: int) -> bool:
     return len(values) <= most and not any(is_missing(value) for value in values)
 
 
-def _alike(one: np.ndarray, other: np.ndarray) -> bool:
-    "Do two columns of codes divide the rows in the same way?"
-    return one.max() + 1 == other.max() + 1 == len(kinds([one, other])[1])
+def _decides(cells: np.ndarray, decisions: list) -> bool:
+    "Are these labels of decisions, or 0 and 1?"
+    few = _few(cells, max(2, len(decisions)))
+    return few and (positions(cells, decisions) is not None or bool(np.isin(cells, (0, 1)).all()))
 
 # %% ../nbs/06_samples.ipynb #smp046
 #| code-fold: true
@@ -1661,27 +1306,20 @@ class Columns(Result):
     left_out: dict
     notes: tuple
 
-    def values(self, frame: DataFrame | None = None) -> dict:
+    def values(self) -> dict:
         """The models as `read_samples` takes them.
-
-        Parameters
-        ----------
-        frame : DataFrame, optional
-            another table with these columns; None: the one that was read
 
         Returns
         -------
         dict
             name -> column, or `Posteriors`
         """
-        return _values_of(self.frame if frame is None else frame, self.models)
+        return _values_of(self.frame, self.models)
 
     def frame_columns(self) -> dict:
         "Each column, and what it was read as."
         read = [(self.label, "true labels"), *((c, f"left out: {why}") for c, why in self.left_out.items())]
-        for name, where in self.models.items():
-            own = where.values() if isinstance(where, Mapping) else [where]
-            read += [(column, f"model {name!r}") for column in own]
+        read += [(column, f"model {name!r}") for name, column in _pairs(self.models)]
         return dict(zip(("column", "read as"), map(list, zip(*read))))
 
 
@@ -1692,12 +1330,13 @@ def read_table(
     models: Mapping[str, Any] | None = None,
     taken: Sequence[Any] = (),
     costs: Any = None,
+    sep: str | None = None,
+    decimal: str = ".",
 ) -> Columns:
     """Which columns of a table are the true labels and which are models; what is left out, and why.
 
-    Columns of one model are one model: probabilities that add up to 1 in each row and are called after the
-    classes (`p0, p1`; `P (Churn=No), P (Churn=Yes)`; or as the classes), and the decisions that follow from
-    them.
+    The columns of one model are one model if they are called NAME_CLASS, or `p0` and `p1`, or as the classes,
+    and add up to 1 in each row.
 
     Parameters
     ----------
@@ -1705,15 +1344,16 @@ def read_table(
         a row per sample; a frame of pandas, polars, Arrow or Spark, a file (`read_file`), a relation of
         DuckDB, a cursor of SQL
     label : str, optional
-        the column of true labels; None: the one that is called like a label, or the only one with two
-        values or with values that other columns are called after
+        the column of true labels; None: the one that is called like a label
     models : mapping, optional
         name -> a column, or a mapping from classes to columns of posteriors (one column: that of a class);
-        None: whatever looks like one
+        None: columns of numbers or of decisions, where it is clear what they are
     taken : sequence, default ()
         columns with another use: groups, clusters, weights
     costs : CostMatrix or DataFrame, optional
         whose decisions are no classes: they may stand in the columns, too
+    sep, decimal : str
+        of a CSV file, as for `read_file`
 
     Returns
     -------
@@ -1723,8 +1363,9 @@ def read_table(
     Raises
     ------
     ValueError
-        For unknown columns; where none, or more than one, may be the label; where no model is left; and
-        where two readings of the columns would decide differently.
+        For unknown columns; where none, or more than one, may be the label; where no model is left; for
+        columns that add up to one number without the names of the classes, numbers beyond [0, 1] beside
+        probabilities, and numbers that are text.
 
     Examples
     --------
@@ -1734,7 +1375,8 @@ def read_table(
     >>> found.label, found.models, found.left_out
     ('y', {'p': {0: 'p0', 1: 'p1'}}, {'id': 'its name'})
     """
-    source = unnested(_as_frame(source))
+    path = isinstance(source, (str, Path))
+    source = read_file(source, sep=sep, decimal=decimal) if path else _as_frame(source)
     if not hasattr(source, "columns"):
         raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
@@ -1751,29 +1393,27 @@ def read_table(
     if models is None:
         rest = [c for c in columns if c != label and c not in taken]
         models, left_out = _models_of(source, rest, source[label], costs)
-    marks = f" ({source.attrs['marks']})" if getattr(source, "attrs", {}).get("marks") else ""
-    said = f"Read{marks}: true labels {label!r}; {_in_words(models, left_out)}"
+    said = f"Read: true labels {label!r}; {_in_words(models, left_out)}"
     return Columns(source, label, dict(models), left_out, (said, *_repeated(source, left_out)))
 
 
 def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
     "The models among some columns, and why the others are none; `ValueError` where all are none."
     truth = _column(truth, "y_true")
-    if isinstance(costs, LabelledTable):
+    classes = decisions = seen_labels(truth)
+    if costs is not None:
+        costs = as_costs(costs, y_true=truth)
         classes, decisions = list(costs.classes), list(costs.decisions)
-    else:
-        classes, decisions = seen_labels(truth), list(getattr(costs, "columns", ()))
-        if len(classes) == 1 and classes[0] in (0, 1):
-            classes = [False, True] if isinstance(classes[0], (bool, np.bool_)) else [0, 1]
+    elif len(classes) == 1 and classes[0] in (0, 1):
+        classes = [False, True] if isinstance(classes[0], (bool, np.bool_)) else [0, 1]
     table = {c: _cells(frame[c]) for c in columns}
     models, left_out = _models_among(table, truth, classes, list(dict.fromkeys([*classes, *decisions])))
     if not models:
-        such = {c: next((v for v in table[c] if not _are_numbers([v])), table[c][0]) for c in left_out}
-        words = (f"{c!r} ({w}{f', but {such[c]!r:.40}' * (w == 'no numbers')})" for c, w in left_out.items())
+        words = (f"{column!r} ({why})" for column, why in left_out.items())
         raise ValueError(
             "models: no column beside the true labels looks like one; left out: "
             f"{', '.join(words) or 'none'}; name the models, columns of numbers or of the decisions "
-            f"{(decisions or classes)[:20]}"
+            f"{decisions[:20]}"
         )
     return models, left_out
 
@@ -1821,199 +1461,170 @@ def _given_columns(columns: list, models) -> list:
         return []
     if not isinstance(models, Mapping) or not len(models):
         raise ValueError(f"models: a mapping from names to columns is needed, got {models!r:.60}")
-    found = []
-    for name, where in models.items():
-        own = list(where.values()) if isinstance(where, Mapping) else [where]
-        found += own
-        for column in own:
-            if column not in columns:
-                raise ValueError(unknown_name(column, columns, f"models[{name!r}]"))
-    return found
+    for name, column in _pairs(models):
+        if column not in columns:
+            raise ValueError(unknown_name(column, columns, f"models[{name!r}]"))
+    return [column for _, column in _pairs(models)]
+
+
+def _pairs(models: Mapping) -> list:
+    "Name and column, of each column of each model."
+    several = {name: where if isinstance(where, Mapping) else {"": where} for name, where in models.items()}
+    return [(name, column) for name, where in several.items() for column in where.values()]
 
 
 def _guess_label(frame, taken):
-    """The column called like a label, or the only one whose values others are called after, or with two
-    values.
-    """
-    free = {c: _cells(frame[c]) for c in frame.columns if c not in taken}
+    "The column called like a label; `ValueError` where there is none, or several."
+    free = [c for c in frame.columns if c not in taken]
     named = [c for c in free if re.sub(r"[^a-z0-9]+", "_", _snake(c)).strip("_") in _LABEL_NAMES]
-    seen = {c: numbered(v) for c, v in free.items() if c in named or _few(v, 100)}
-    if named:
-        if all(_alike(seen[named[0]][1], seen[c][1]) for c in named):
-            return named[0]
-        raise ValueError(f"label: the columns {named} are called like labels, and differ; name it")
-    own = [c for c in seen if not _NO_MODEL.search(_snake(c)) and not _DECIDED.search(_snake(c))]
-    two = [c for c in own if len(seen[c][0]) == 2]
-    numbers = [c for c, v in free.items() if v.dtype.kind in "biuf"]
-    told = [c for c in own if len(seen[c][0]) > 1 and _by_name([d for d in numbers if d != c], seen[c][0])]
-    found = told if len(told) == 1 else two
-    if len(found) != 1:
-        raise ValueError(
-            f"label: none of the columns {list(frame.columns)} is called like a label, and "
-            f"{'none has' if not two else 'several have'} two values; name it"
-        )
-    return found[0]
-
-# %% ../nbs/06_samples.ipynb #smp046b
-#| code-fold: true
-def guess_columns(frame: DataFrame, **options: Any) -> Columns:
-    "`read_table` under its name of version 0.2, for one release."
-    warnings.warn("guess_columns is now cost_eval.samples.read_table", DeprecationWarning, stacklevel=2)
-    return read_table(frame, **options)
-
-
-def deployment_priors(priors: float | Priors | None, sizes: Vector, labels: Labels) -> np.ndarray:
-    "`as_priors` under its name of version 0.2, for one release."
-    said = "deployment_priors is now cost_eval.costs.as_priors(priors, labels, sizes=sizes)"
-    warnings.warn(said, DeprecationWarning, stacklevel=2)
-    return as_priors(priors, labels, sizes=sizes)
+    if len(named) != 1:
+        like = next((c for c in named or free if _few(_cells(frame[c]), 2)), free[0])
+        found = f"the columns {named} are" if named else f"none of the columns {list(frame.columns)} is"
+        raise ValueError(f"label: {found} called like a label; name the one, label={like!r}")
+    return named[0]
 
 # %% ../nbs/06_samples.ipynb #smp047
 #| code-fold: true
-_PACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
 _KINDS_OF_FILES = {
     **dict.fromkeys((".xlsx", ".xlsm", ".xls"), "Excel"),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    **dict.fromkeys((".feather", ".arrow"), "feather"),
+    ".feather": "feather",
 }
-_READERS = {"Excel": "openpyxl", "parquet": "pyarrow", "feather": "pyarrow"}
-_LARGE = 2e8  # bytes of a CSV file that is read in parts, with a line of progress for each
 
 
 def read_file(
-    source: Any, name: str | None = None, *, columns: set | None = None, index_col: int | None = None
+    source: Any,
+    name: str | None = None,
+    *,
+    sep: str | None = None,
+    decimal: str = ".",
+    index_col: int | None = None,
 ) -> DataFrame:
-    """A table from a file, by the end of its name.
+    """A table from a file: what pandas reads by the end of its name.
 
     Parameters
     ----------
     source : path or bytes
-        of .csv, .tsv, .txt (separator, decimal mark and encoding are found), .xlsx, .json, .jsonl, .ndjson,
-        .parquet, .pq, .feather, .arrow; each also packed, .gz, .bz2, .xz
+        of .csv, .tsv, .txt, .json, .jsonl, .ndjson (these also packed: .gz, .bz2, .xz, .zip, .zst), .xlsx,
+        .parquet, .pq, .feather
     name : str, optional
         of the file; needed for bytes
-    columns : set, optional
-        the only ones that are needed of a CSV file, if it has them all
+    sep : str, optional
+        what separates the columns of a CSV file; default: a comma, of .tsv a tab
+    decimal : str, default "."
+        the decimal mark of a CSV file
     index_col : int, optional
         the column that names the rows, of a CSV file or a sheet
 
     Returns
     -------
     DataFrame
-        `.attrs["marks"]` says how separators and decimal marks were read, where they are not "," and "."
 
     Raises
     ------
     ValueError
-        For what cannot be read, with what to do about it.
+        For what cannot be read, and for a first line that is none of names, with what to do about it.
 
     Examples
     --------
-    >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv")["m"].tolist()
+    >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv", sep=";", decimal=",")["m"].tolist()
     [0.5, 0.25]
     """
     if not isinstance(source, (bytes, bytearray, str)) and not hasattr(source, "__fspath__"):
         raise ValueError(f"source: a path or a file's bytes are needed, got {source!r:.60}")
-    if name is not None and not isinstance(name, str):
-        raise ValueError(f"name: the file's name as text is needed, got {name!r:.60}")
     path = None if isinstance(source, (bytes, bytearray)) else Path(source)
-    name = name or str(path or "the file")
-    stem, packed = os.path.splitext(name.lower())
+    name = str(name or path or "the file")
     if path is not None and not path.is_file():
-        what = f"a folder; name the files in it, {name}/*{packed}" if path.is_dir() else "no such file"
+        what = f"a folder; name the files in it, {name}/*{path.suffix}" if path.is_dir() else "no such file"
         raise ValueError(f"{name}: {what}")
-    end = os.path.splitext(stem)[1] if packed in _PACKED else packed
-    kind = _KINDS_OF_FILES.get(end, "CSV")
+    kind, end, packed = _file_kind(name)
+    opened = (lambda: path) if path else (lambda: io.BytesIO(source))
+    with _refused(name, kind):
+        if kind == "CSV":
+            given = _csv_options(opened, end, packed, sep, decimal)
+            return pandas().read_csv(opened(), index_col=index_col, **given)
+        if kind == "Excel":
+            first = pandas().read_excel(opened(), header=None, nrows=1)
+            _refuse_names([] if first.empty else first.iloc[0].dropna().map(str).to_list())
+            return pandas().read_excel(opened(), index_col=index_col)
+        if kind == "JSON":
+            given = {"precise_float": True, "dtype": False, "encoding": "utf-8-sig", "compression": packed}
+            return pandas().read_json(opened(), lines=end != ".json", **given)
+        return getattr(pandas(), f"read_{kind}")(opened())
+
+
+def _file_kind(name: str) -> tuple:
+    "What kind of file has such a name, the end that says so, and how it is packed."
+    stem, end = os.path.splitext(name.lower())
+    packed = _PACKED.get(end)
+    end = os.path.splitext(stem)[1] if packed else end
+    return _KINDS_OF_FILES.get(end, "CSV"), end, packed
+
+
+@contextmanager
+def _refused(name: str, kind: str):
+    "What pandas says of a file, with its name and a remedy."
     try:
-        if packed in _PACKED:
-            source, path = _PACKED[packed](source if path is None else path.read_bytes()), None
-        found = _read_kind(kind, end, io.BytesIO(source) if path is None else path, columns, index_col)
-        return unnested(found)
+        yield
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
-        remedy = "" if "; " in reason else "; save it as CSV, one row per sample below a line of names"
+        reason = str(error).rpartition("C error: ")[2].strip().partition("\n")[0].rstrip(".")
+        remedy = (
+            "" if "; " in reason else "; save it as CSV in UTF-8, one row per sample below a line of names"
+        )
         raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
 
 
-def _read_kind(kind: str, end: str, source: Any, columns, index_col):
-    "A table from an open file or a path."
-    pd = pandas()
-    library = _READERS.get(kind)
-    if library and importlib.util.find_spec(library) is None:
-        raise ValueError(f"read with {library}, not installed here; save it as CSV, or pip install {library}")
-    if kind == "CSV":
-        return _read_csv(pd, source, end, columns, index_col)
-    if kind == "Excel":
-        sheets = pd.read_excel(source, engine=library, index_col=index_col, sheet_name=None)
-        name, frame = next(iter(sheets.items()))
-        first = pd.read_excel(source, engine=library, header=None, nrows=1)
-        _refuse_twice_named([] if first.empty else first.iloc[0].dropna().map(str).to_list())
-        if len(sheets) > 1:
-            frame.attrs["marks"] = f"sheet {name!r}, the first of {len(sheets)}"
-        return frame
-    if kind == "JSON":
-        return _read_json(pd, source.read_bytes() if isinstance(source, Path) else source.getvalue(), end)
-    return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source)
+def _csv_options(opened, end: str, packed, sep, decimal: str) -> dict:
+    "With which options pandas reads a CSV file, if its first line is one of names."
+    sep = sep or ("\t" if end == ".tsv" else ",")
+    given = {"sep": sep, "compression": packed, "skipinitialspace": True}
+
+    def lines(n):
+        return pandas().read_csv(opened(), header=None, nrows=n, dtype=str, keep_default_na=False, **given)
+
+    names = lines(1).iloc[0].to_list()
+    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"its first line, {names[0]!r:.60}, is one column where {sep!r} separates them; give "
+            f"sep={other!r} (and decimal=',' where commas are decimal marks), or save it with commas and "
+            "points"
+        )
+    _refuse_names(names)
+    lines(2)  # which pandas refuses where the second has more values than there are names
+    return given | {"decimal": decimal} | every_digit(pandas())
 
 
-def _read_json(pd, text: bytes, end: str):
-    "Records, one a line or in a list, whatever name a service gives the list; or columns; or a split table."
-    text, lines = text.removeprefix(b"\xef\xbb\xbf"), end in (".jsonl", ".ndjson")
-    try:
-        whole: Any = _lines_of_json(text) if lines else _of_json(text)
-    except json.JSONDecodeError:
-        if lines or text.lstrip()[:1] == b"[":
-            raise
-        whole = _lines_of_json(text)
-    found = whole
-    while isinstance(found, dict) and len(found) == 1:
-        (inside,) = found.values()
-        if not isinstance(inside[0] if isinstance(inside, list) and inside else inside, dict):
-            break  # a single column
-        found = inside
-    if isinstance(found, dict) and isinstance(found.get("data"), list):
-        names = found.get("columns")
-        return pd.DataFrame(found["data"], columns=names if isinstance(names, list) else None)
-    columns = found.values() if isinstance(found, dict) else ()
-    if isinstance(found, list) or columns and all(isinstance(v, list) for v in columns):
-        return pd.DataFrame(found)
-    frame = pd.DataFrame(whole)  # columns by what their rows are called
-    counted = frame.index.map(str).str.isdecimal().all()
-    return frame.set_axis(frame.index.astype(int)) if counted else frame
+def _refuse_names(names: list):
+    "`ValueError` where a column has the name of another one, or a value in place of a name."
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"column {twice!r} occurs twice; rename one")
+    value = next((name for name in names if _are_numbers([name]) and not float(name).is_integer()), None)
+    if value is not None:
+        raise ValueError(f"its first line holds the value {value}; put a line of names above it")
 
 
-def _lines_of_json(text: bytes) -> list:
-    "What stands on each line."
-    return _of_json(b"[" + b"\n,".join(line for line in text.splitlines() if line.strip()) + b"]")
-
-
-def _of_json(text: bytes):
-    "What it holds; of a name that an object has twice one value would be lost."
-    return json.loads(text, object_pairs_hook=_distinct_names)
-
-
-def _distinct_names(pairs: list) -> dict:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        _refuse_twice_named([name for name, _ in pairs])
-    return found
-
-
-def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
-    """A table from a file of any size, in blocks of rows: CSV that is not packed, and parquet.
+def read_blocks(
+    path: str | Path, *, rows: int = 1_000_000, sep: str | None = None, decimal: str = "."
+) -> Iterator[Any]:
+    """A table from a file of any size, in blocks of rows: CSV and parquet.
 
     Parameters
     ----------
     path : path
-        as for `read_file`; other kinds come as one block
+        of any file that `read_file` takes; other kinds are one block
     rows : int, default 1_000_000
-        in a block at most
+        the most in a block
+    sep, decimal : str
+        of a CSV file, as for `read_file`
 
     Yields
     ------
     DataFrame
-        the next rows
+        of pandas
 
     Raises
     ------
@@ -2029,284 +1640,17 @@ def read_blocks(path: str | Path, *, rows: int = 1_000_000) -> Iterator[Any]:
     [2, 1]
     """
     rows = check_integer(rows, "rows", 1)
-    end = os.path.splitext(str(path).lower())[1]
-    kind = _KINDS_OF_FILES.get(end, "CSV")
-    if not Path(path).is_file() or end in _PACKED or kind not in ("CSV", "parquet"):
+    kind, end, packed = _file_kind(str(path))
+    if not Path(path).is_file() or kind not in ("CSV", "parquet"):
         yield read_file(path)
-    elif kind == "CSV":
-        try:
-            yield from _read_csv(pandas(), Path(path), end, None, None, rows)
-        except ValueError as error:
-            reason = _in_plain_words(str(error))
-            remedy = "" if "; " in reason else "; save it as CSV with a header"
-            raise ValueError(f"{path}: cannot be read as CSV: {reason}{remedy}") from None
-    else:
-        try:
+        return
+    with _refused(str(path), kind):
+        if kind == "CSV":
+            given = _csv_options(lambda: path, end, packed, sep, decimal)
+            yield from pandas().read_csv(path, chunksize=rows, **given)
+        else:
             file = optional_import("pyarrow.parquet", extra="book").ParquetFile(path)
-        except ValueError as error:
-            raise ValueError(f"{path}: cannot be read as parquet: {error}; write it again") from None
-        for part in file.iter_batches(rows):
-            yield part.to_pandas()
-
-
-def _read_csv(pd, source: Any, end: str, columns, index_col, rows: int = 0):
-    "A file of lines, or blocks of so many rows; a large one with a line of progress for each million."
-    with source.open("rb") if isinstance(source, Path) else io.BytesIO(source.getvalue()) as file:
-        head = file.read(2**16)
-    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    if encoding != "utf-16" and b"\0" in head:
-        raise ValueError("it is not text; save it as CSV, parquet or Excel")
-    lines = head.decode(encoding, "replace").splitlines()
-    above = _above(lines)
-    options = _marks(lines[above : 50 + above if len(head) < 2**16 else min(50 + above, len(lines) - 1)], end)
-    given = {"encoding": encoding, "index_col": index_col, "skiprows": above} | options | every_digit(pd)
-    if rows:
-        return pd.read_csv(source, chunksize=rows, **given)
-    try:
-        if columns and columns <= set(pd.read_csv(source, nrows=0, **given).columns):
-            given.setdefault("usecols", list(columns))
-        if hasattr(source, "seek"):
-            source.seek(0)
-        large = isinstance(source, Path) and source.stat().st_size > _LARGE
-        frame = _in_parts(pd, source, given) if large else pd.read_csv(source, **given)
-    except ValueError as error:
-        raise ValueError(_in_plain_words(str(error))) from None
-    said = [f"{above} lines above the names left out"] if above else []
-    if options["sep"] != "," or options["decimal"] != ".":
-        said.append(f"columns separated by {options['sep']!r}, decimal mark {options['decimal']!r}")
-    if said:
-        frame.attrs["marks"] = "; ".join(said)
-    return frame
-
-
-def _above(lines: list) -> int:
-    "How many lines stand above the names: comments, and what spreadsheets say of their separator."
-    above = next((i for i, line in enumerate(lines) if not re.match('#|"?sep=.', line)), 0)
-    names = lines[above] if lines else ""
-    mark = max(",;\t|", key=names.count)
-    named = above and lines[above - 1][0] == "#" and lines[above - 1].count(mark) == names.count(mark) > 0
-    return above - 1 if named else above  # a name may begin with #, too
-
-
-def _in_parts(pd, path, options: dict):
-    "A large file, with a line of progress for each million rows."
-    parts = []
-    for part in pd.read_csv(path, chunksize=1_000_000, **options):
-        parts.append(part)
-        print(f"{path}: {sum(map(len, parts)):,} rows", file=sys.stderr)
-    return pd.concat(parts, ignore_index=options["index_col"] is None)
-
-
-def _marks(lines: list, end: str = "") -> dict:
-    """Separator and decimal mark of lines; `ValueError` where two separators make a table, or a name
-    stands twice.
-    """
-    rows = {mark: list(filter(None, csv.reader(lines, delimiter=mark))) for mark in ",;\t|"}
-    even = [m for m, found in rows.items() if len({len(row) for row in found}) == 1 and len(found[0]) > 1]
-    if end == ".tsv":
-        even = ["\t"]
-    if len(even) > 1:
-        raise ValueError(
-            f"both {even[0]!r} and {even[1]!r} divide every line into columns; save it with tabs between "
-            "them, as .tsv"
-        )
-    mark = even[0] if even else max(rows, key=lines[0].count) if lines else ","
-    if lines and mark not in lines[0]:
-        rows[" "] = [[c for c in row if c] for row in csv.reader(lines, delimiter=" ", skipinitialspace=True)]
-        mark = " " if len({len(row) for row in rows[" "][1:]}) == 1 < len(rows[" "][0]) else mark
-    names, table = [name.strip() for name in (rows[mark] or [[]])[0]], rows[mark][1:]
-    _refuse_names(names, table, lines)
-    cells = [cell.strip() for row in table for cell in row]
-    comma = "0*,\\d+" if mark == "," else "\\d*,\\d+"
-    commas, points = (
-        [c for c in cells if re.fullmatch(rf"[+-]?{form}([eE][+-]?\d+)?", c)] for form in (comma, r"\d*\.\d+")
-    )
-    if commas and not points and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", c) for c in commas):
-        one, other = commas[0].replace(",", ""), commas[0].replace(",", ".")
-        raise ValueError(f"{commas[0]!r} may be {one} or {other}; save numbers as {one}, or as {other}")
-    found = {"sep": mark, "decimal": "," if commas and not points else ".", "skipinitialspace": True}
-    n = len(names)  # lines may end in separators that the names do not have
-    ends = table and all(len(row) > n and not "".join(row[n:]).strip() for row in table)
-    return found | {"usecols": range(n)} if ends else found
-
-
-def _refuse_names(names: list, table: list, lines: list):
-    "`ValueError` where the first line holds a name twice, a title or values."
-    widths = {len(row) for row in table}
-    if _hold_values(names, table):
-        raise ValueError(f"its first line, {lines[0]!r:.60}, holds values; put a line of names above it")
-    _refuse_twice_named(names)
-    if len(names) == 1 and min(widths, default=0) > 1:
-        raise ValueError(
-            f"its first line, {lines[0]!r:.60}, has one column and the others {min(widths)}; delete it, if "
-            "it is a title, or name each column"
-        )
-
-
-def _refuse_twice_named(names: list):
-    "`ValueError` where a column has the name of another one."
-    twice = next((name for name in names if name and names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"column {twice!r} occurs twice; rename one")
-
-
-def _hold_values(names: list, table: list) -> bool:
-    "Is some name like the values of its column, and none unlike them?"
-    found = False
-    for name, column in zip(names, zip(*table)):
-        repeated = 2 * len(set(column)) <= len(column)
-        if _are_numbers([cell for cell in column if cell.strip()]):
-            if not _are_numbers([name]):
-                return False
-            found |= not float(name).is_integer() or repeated and name in column
-        elif repeated:
-            if name not in column:
-                return False
-            found = True
-    return found
-
-
-def _in_plain_words(error: str) -> str:
-    "What the reader of CSV files says, without its own terms and with what to do."
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", error)
-    if found:
-        names, line, fields = found.groups()
-        cure = "quote the cell that holds the separator, or correct the line"
-        return f"line {line} has {fields} columns, the header {names}; {cure}"
-    found = re.search(r"EOF inside string starting at row (\d+)", error)
-    if found:
-        return f"a quotation mark opens in line {int(found[1]) + 1} and is not closed; close it"
-    if "codec can't decode" in error:
-        return "its letters are not UTF-8; save it as UTF-8 (in a spreadsheet: CSV UTF-8)"
-    return "it is empty" if "No columns to parse" in error else error
-
-
-def unnested(frame: Any) -> Any:
-    """A table with a column for each element, or class, of probabilities that a cell holds together.
-
-    Other nested cells become text, text such as 12.5 % numbers; WEKA's classes get their names.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        of pandas or polars; anything else comes back as it is
-
-    Returns
-    -------
-    DataFrame
-        of pandas, where anything was nested; else the same
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> unnested(pd.DataFrame({"m": [{"no": .25, "yes": .75}], "p": ["20 %"]})).to_dict("list")
-    {'m(no)': [0.25], 'm(yes)': [0.75], 'p': [0.2]}
-    """
-    if hasattr(frame, "get_columns"):  # of polars
-        nested = any(re.match("List|Array|Struct|String", str(kind)) for kind in frame.dtypes)
-        frame = pandas().DataFrame({c: frame[c].to_list() for c in frame.columns}) if nested else frame
-    if not hasattr(frame, "assign") or frame.columns.duplicated().any():
-        return frame
-    parts: dict = {}
-    frame = _from_weka(frame) if "inst#" in frame.columns else frame
-    for column in frame.columns:
-        found = _inside(frame[column]) or {0: frame[column]}
-        parts |= {f"{column}({k})" if len(found) > 1 else column: v for k, v in found.items()}
-    same = len(parts) == len(frame.columns) and all(parts[c].dtype == frame[c].dtype for c in parts)
-    return frame if same else type(frame)(parts, index=frame.index)
-
-
-def _inside(cells: Any) -> dict | None:
-    """Place or class -> (N,) numbers of what cells hold, NaN where they are missing; of nested cells without
-    numbers that add up to 1 their text; None for anything else.
-    """
-    there = cells.notna().to_numpy() if cells.dtype.kind == "O" else np.zeros(0, bool)
-    if not there.any():
-        return None
-    first = cells.iloc[there.argmax()]
-    of = {*map(type, cells.to_numpy())} if cells.dtype == object else {type(first)}
-    text = {0: cells.map(str)} if of & {list, dict, set, np.ndarray} else None
-    if isinstance(first, str) and not re.search(r"[\[{%]", first):
-        return text
-    try:
-        names, values = _numbers_of(cells[there], first)
-    except (TypeError, ValueError):
-        return text
-    alone = values.ndim == 2 and values.shape[1] == 1 and not np.isnan(values).any()
-    if not (alone or values.ndim == 2 and _add_to_one(list(values.T))):
-        return text
-    found = np.full((len(cells), values.shape[1]), np.nan)
-    found[there] = values
-    return dict(zip(names, found.T)) or text
-
-
-def _numbers_of(cells: Any, first: Any) -> tuple:
-    """Names and (N, K) numbers of vectors as arrays, lists or text in brackets, of what services answer
-    (`_by_class`), or of text such as 12.5 %; `ValueError` or `TypeError` for anything else.
-    """
-    names = _by_class(first)
-    if names is not None:
-        found = [_by_class(cell) or {} for cell in cells]
-        if any(one.keys() != names.keys() for one in found):
-            raise ValueError
-        return names, np.array([[one[k] for k in names] for one in found], float)
-    if isinstance(first, str) and "[" in first:  # of several numbers words may stand around it
-        inside = cells.str.extract(r"^[^\[\]]*\[([^\[\]]*)\][^\[\]]*$")[0].str.strip()
-        values = inside.str.split(r"[,\s]+", regex=True, expand=True).to_numpy(float)
-        if values.shape[1] == 1 and first[0] != "[":
-            raise ValueError
-    elif isinstance(first, str):
-        share = cells.str.extract(r"^ *(\d+(?:[.,]\d+)?) *% *$")[0].str.replace(",", ".")
-        values = share.to_numpy(float)[:, None] / 100
-    else:
-        values = np.stack([v.toArray() if hasattr(v, "toArray") else v for v in cells]).astype(float)
-    return range(values.shape[-1]), values
-
-
-def _by_class(cell: Any) -> dict | None:
-    """Class -> probability of one row, as services answer: {class: p}, [{label, score}, ...], {classes,
-    scores}, or one of these inside; as text, too. None for anything else.
-    """
-    if isinstance(cell, str) and cell[:1] in ("{", "["):
-        with suppress(ValueError):
-            cell = json.loads(cell if '"' in cell else cell.replace("'", '"'))
-    pairs: list = []
-    if isinstance(cell, Mapping):
-        lists = [list(v) for v in cell.values() if isinstance(v, (list, tuple, np.ndarray)) and len(v)]
-        inside: list = [v for v in cell.values() if isinstance(v, Mapping)]
-        inside += [v for v in lists if isinstance(v[0], Mapping)]
-        if len(inside) == 1:
-            return _by_class(inside[0])
-        pairs = [*zip(*lists)] if len(lists) == 2 else list(cell.items())
-    elif isinstance(cell, (list, tuple, np.ndarray)) and all(isinstance(v, Mapping) for v in cell):
-        pairs = [tuple(one.values()) for one in cell]
-    if len(pairs) < 2 or any(len(pair) != 2 for pair in pairs):
-        return None
-    turned = (isinstance(a, (float, np.floating)) or isinstance(b, str) for a, b in pairs)
-    found = {str(pair[turn]): pair[not turn] for pair, turn in zip(pairs, turned)}
-    numbers = all(isinstance(p, (int, float, np.number)) for p in found.values())
-    return found if numbers and len(found) == len(pairs) else None
-
-
-def _from_weka(frame: Any) -> Any:
-    """What WEKA writes as CSV: classes as 1:no, and a distribution over columns without names, its
-    largest starred.
-    """
-    frame = frame.copy()
-    called: dict = {}
-    for column in {"actual", "predicted"} & set(frame.columns):
-        parts = frame[column].astype(str).str.partition(":")
-        called |= dict(zip(parts[0], parts[2]))
-        frame[column] = parts[2]
-    names = list(frame.columns)
-    if "distribution" not in names:
-        return frame
-    start = names.index("distribution")
-    named = (k for k in range(start + 1, len(names)) if not str(names[k]).startswith("Unnamed"))
-    own = names[start : next(named, len(names))]
-    starless = {c: frame[c].astype(str).str.lstrip("*").astype(float) for c in own}
-    new = {c: f"distribution({called.get(str(k), k)})" for k, c in enumerate(own, 1)}
-    return frame.assign(**starless).rename(columns=new)
+            yield from (part.to_pandas() for part in file.iter_batches(rows))
 
 # %% ../nbs/06_samples.ipynb #smp048
 #| code-fold: true

@@ -14,7 +14,6 @@ from .core import Axes, DataFrame, Labels, Numbers, Priors, Rng, Rule, VBox, Val
 __all__ = ['Resampled', 'corrected_interval', 'resampled_coverage', 'TrainingVariation', 'training_variation', 'explore_repeats']
 
 # %% ../nbs/23_training.ipynb #trn003
-import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -43,10 +42,10 @@ from cost_eval.core import (
     seen_labels,
     short,
 )
-from .costs import CostMatrix, Costs, as_costs, attainable
-from .decisions import fold_parts, given_folds, out_of_fold, stratified_folds
+from .costs import Costs, as_costs, attainable
+from .decisions import stratified_folds
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
-from .policies import RULES, fit_rule
+from .policies import FITTED, RULES, fit_rule
 from .samples import Posteriors, Samples, Scores, read_samples
 
 # %% ../nbs/23_training.ipynb #trn064
@@ -181,15 +180,12 @@ class TrainingVariation(Result):
         (S, R, N) decisions taken about each sample when it was in the test fold: columns of the costs
     folds : ndarray
         (R, N) test fold of each sample
+    ends : ndarray
+        (S + P, 2) of the intervals of the S expected costs and of the P differences, first minus second,
+        which hold together: those of the corrected interval or of the default interval of one pooled
+        cross-validation (mean over the repeats), whichever lie farther out, as far as a cost can be
     test_noise : ndarray
-        (S,) standard error of the cost of one pooled cross-validation: other samples, the same models
-    pair_test_noise : ndarray
-        (P,) the same for the difference of each pair, first minus second
-    pooled : ndarray
-        (S, 2) ends of the default interval of one pooled cross-validation, mean over the repeats: the
-        costliest error is possible, seen or not
-    pair_pooled : ndarray
-        (P, 2) the same for the differences, which hold together
+        (S + P,) standard error of one pooled cross-validation: other samples, the same models
     test_share : float
         samples in a test fold over samples in its training set, on average
     rules : tuple
@@ -206,10 +202,8 @@ class TrainingVariation(Result):
     fold_costs: np.ndarray
     decisions: np.ndarray
     folds: np.ndarray
+    ends: np.ndarray
     test_noise: np.ndarray
-    pair_test_noise: np.ndarray
-    pooled: np.ndarray
-    pair_pooled: np.ndarray
     test_share: float
     rules: tuple
     labels: tuple
@@ -218,55 +212,29 @@ class TrainingVariation(Result):
 
     @property
     def table(self) -> DataFrame:
-        """A row per estimator: the mean cost of its models with the corrected interval (low, high), the wider
-        one that admits costly errors not seen (unseen_low, unseen_high), and two noises: of the test set
-        (standard error of one pooled cross-validation), and of training (standard deviation of the cost of
-        one cross-validation over the repeats: the same samples, other folds and seeds).
+        """A row per estimator: the mean cost of its models with an interval, the corrected standard error,
+        and two noises: of the test set (standard error of one pooled cross-validation), and of training
+        (standard deviation of the cost of one cross-validation over the repeats: the same samples, other
+        folds and seeds).
         """
-        found = self._interval(self.fold_costs, self.confidence)
-        columns = {"estimator": list(self.names), "rule": list(self.rules), "cost": found.mean}
-        return self._framed(columns, found, self.pooled, self.test_noise, self.fold_costs)
+        columns = {"estimator": list(self.names), "rule": list(self.rules)}
+        return self._framed(columns, "cost", self.fold_costs, slice(len(self.names)))
 
     @property
     def differences(self) -> DataFrame:
-        """A row per pair, first minus second: corrected intervals that hold together and p-values that go
-        with them (Bonferroni), the wider intervals as in `table`, and the two noises of the difference.
-        """
-        pairs = list(combinations(range(len(self.names)), 2))
-        first, second = [[self.names[pair[i]] for pair in pairs] for i in (0, 1)]
-        apart = self._pair_costs(pairs)
-        found = self._interval(apart, 1 - (1 - self.confidence) / max(1, len(pairs)))
-        columns = {"first": first, "second": second, "difference": found.mean}
-        p_value = np.minimum(1, len(pairs) * found.p_value)
-        framed = self._framed(columns, found, self.pair_pooled, self.pair_test_noise, apart)
-        return framed.assign(p_value=p_value)
+        "A row per pair, first minus second, as in `table`; the intervals hold together (Bonferroni)."
+        first, second = np.array([*combinations(range(len(self.names)), 2)], int).reshape(-1, 2).T
+        columns = {"first": [self.names[i] for i in first], "second": [self.names[i] for i in second]}
+        apart = self.fold_costs[first] - self.fold_costs[second]
+        return self._framed(columns, "difference", apart, slice(len(self.names), None))
 
-    @property
-    def runs(self) -> DataFrame:
-        "A row per estimator and repeat: what one whole cross-validation says."
-        S, R, _ = self.fold_costs.shape
-        names, repeat = np.repeat(np.array(self.names, object), R), np.tile(np.arange(R), S)
-        cost = self.fold_costs.mean(2).ravel()
-        return pandas().DataFrame({"estimator": names, "repeat": repeat, "cost": cost})
-
-    def _pair_costs(self, pairs) -> np.ndarray:
-        "(P, R, F) cost of the first minus the second of each pair, fold by fold."
-        first, second = np.array(pairs, int).reshape(-1, 2).T
-        return self.fold_costs[first] - self.fold_costs[second]
-
-    def _interval(self, scores, confidence) -> Resampled:
-        "Corrected intervals of scores (..., R, F)."
-        J = scores.shape[1] * scores.shape[2]
-        return corrected_interval(scores.reshape(len(scores), J), self.test_share, confidence=confidence)
-
-    def _framed(self, columns, found, pooled, test_noise, scores):
-        "The data frame of some intervals and noises."
-        single = scores.shape[1] == 1
-        again = np.full(len(scores), np.nan) if single else scores.mean(2).std(1, ddof=1)
-        low, high = np.fmin(found.low, pooled[:, 0]), np.fmax(found.high, pooled[:, 1])
-        ends = {"low": found.low, "high": found.high, "unseen_low": low, "unseen_high": high}
-        noise = {"standard_error": found.standard_error, "test_noise": test_noise, "training_noise": again}
-        return pandas().DataFrame(columns | ends | noise)
+    def _framed(self, columns, what, scores, at):
+        "The data frame of some costs."
+        error = corrected_interval(scores.reshape(len(scores), -1), self.test_share).standard_error
+        again = scores.mean(2).std(1, ddof=1) if scores.shape[1] > 1 else np.nan
+        low, high = self.ends[at].T
+        noises = {"standard_error": error, "test_noise": self.test_noise[at], "training_noise": again}
+        return pandas().DataFrame(columns | {what: scores.mean((1, 2)), "low": low, "high": high} | noises)
 
     def frame_columns(self) -> dict:
         "Those of `table`."
@@ -289,17 +257,15 @@ class TrainingVariation(Result):
         -------
         matplotlib Axes
         """
-        frames = [self.table.rename(columns={"estimator": "name"})]
-        if len(self.names) > 1:
-            pairs = self.differences
-            frames.append(pairs.assign(name=pairs["first"] + " − " + pairs["second"]))
-        shown = pandas().concat(frames, ignore_index=True)
+        pairs = self.differences
+        pairs["estimator"] = pairs["first"] + " − " + pairs["second"]
+        shown = pandas().concat([self.table, pairs], ignore_index=True)
         ax = ensure_axes(ax, figsize=(4.9, 1.2 + 0.5 * len(shown)))
         place = np.arange(len(shown))
         ax.barh(place - 0.19, shown["test_noise"], 0.36, color=COLORS[0])
         ax.barh(place + 0.19, shown["training_noise"], 0.36, color=COLORS[1])
         ax.plot(shown["standard_error"], place, "k|", ms=16, mew=2)
-        ax.set(yticks=place, yticklabels=shown["name"], xlabel="standard error of the cost per sample")
+        ax.set(yticks=place, yticklabels=shown["estimator"], xlabel="standard error of the cost per sample")
         ax.invert_yaxis()
         names = {"■ patients": COLORS[0], "■ folds and seeds": COLORS[1]}
         return name_colors(ax, {**names, "❙ corrected": "black"})
@@ -311,27 +277,25 @@ def training_variation(
     y: Labels,
     costs: Costs,
     *,
-    cv: Any = 5,
+    cv: int = 5,
     repeats: int = 10,
     rule: Rule | Mapping[Any, Rule] = "calibrated",
     priors: float | Priors | None = None,
     positive: Any = None,
     groups: Labels | None = None,
-    sample_weight: Vector | None = None,
     confidence: float = 0.95,
     rng: Rng = None,
     n_jobs: int = 1,
-    progress: bool = False,
 ) -> TrainingVariation:
     """What training procedures cost, over repeated folds and seeds: would it come out so again?
 
-    In every repeat new folds are drawn, and in every fold each estimator is fitted on the other folds with
-    a new seed, all estimators on the same ones. A rule that has something to fit fits it there as well, on
-    predictions cross-fitted inside the training folds. Intervals are of the expected cost of a model made
-    anew from a training set of this size, by the corrected resampled t statistic of Nadeau & Bengio
-    (2003); they do not speak of one finished model. That interval knows only costs that were seen. Where
-    costly errors are rare, use `unseen_low` and `unseen_high`: they reach as far as the interval of one
-    pooled cross-validation that takes the costliest error as possible. Minimised: the cost per sample.
+    In every repeat new folds are drawn, and in every fold scikit-learn fits each estimator on the other folds
+    with new seeds, all estimators on the same ones. A rule that has something to fit fits it there as well,
+    on predictions cross-fitted inside the training folds. Intervals are of the expected cost of a model made
+    anew from a training set of this size; they do not speak of one finished model. They reach as far as the
+    corrected resampled t interval of Nadeau & Bengio (2003), which allows for other training sets, and as far
+    as that of one pooled cross-validation, which takes the costliest error as possible, seen or not.
+    Minimised: the cost per sample.
 
     Parameters
     ----------
@@ -344,10 +308,8 @@ def training_variation(
         (N,) true labels, see `read_samples`
     costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
         (K, M) or (N, K, M), lower is better
-    cv : int, array_like or splitter, default 5
-        how many folds, stratified and drawn anew for each repeat; or (N,) the fold of each sample; or a
-        splitter of scikit-learn that tests every sample once. Rules are fitted on as many inner folds
-        (five, unless it is a number)
+    cv : int, default 5
+        how many folds, stratified and drawn anew for each repeat; rules are fitted on as many inner folds
     repeats : int, default 10
         how often all is done anew
     rule : str or mapping, default "calibrated"
@@ -359,8 +321,6 @@ def training_variation(
         the positive one of two classes, see `read_samples`
     groups : array_like, optional
         (N,) labels of samples that belong together: they are never in two folds
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights, in the fits and in the costs
     confidence : float, default 0.95
         of the intervals; those of the differences hold together
     rng : Generator or int, optional
@@ -368,19 +328,17 @@ def training_variation(
     n_jobs : int, default 1
         workers of joblib (or of the backend that `joblib.parallel_config` sets, Dask among them); the result
         does not depend on it
-    progress : bool, default False
-        a bar in a terminal
 
     Returns
     -------
     TrainingVariation
-        .table, .differences, .runs, .plot(), .to_frame()
+        .table, .differences, .plot(), .to_frame()
 
     Raises
     ------
     ValueError
-        For one fold, no repeat, more folds than the smallest class has samples (or groups), folds that
-        part a group, and estimators that cannot say what the rule needs.
+        For one fold, no repeat, more folds than the smallest class has samples (or groups), and estimators
+        that cannot say what the rule needs.
 
     Examples
     --------
@@ -393,100 +351,78 @@ def training_variation(
     [['three', 0.51], ['smooth', 0.51]]
     """
     confidence = check_confidence(confidence)
-    case = _read_case(estimators, X, y, costs, rule, priors, positive, groups, sample_weight)
     repeats = check_integer(repeats, "repeats", 1, hint="how often all is done anew")
     n_jobs = 1 if n_jobs is None else check_integer(n_jobs, "n_jobs", -(2**15), 2**15)
-    seed = int(generator(rng).integers(2**62))
-    folds, inner = _all_folds(case, cv, repeats, seed)
-    case = case._replace(inner=inner)
-    done = _all_models(case, folds, seed, n_jobs, progress)
-    return _gathered(case, folds, done, confidence)
+    case = _read_case(estimators, X, y, costs, rule, priors, positive, groups, cv)
+    seed, rows = int(generator(rng).integers(2**62)), np.arange(len(case.samples))
+    folds = np.stack([_folds(case.samples, case.cv, [seed, 0, r]) for r in range(repeats)])
+    decided = [
+        _predicted(_procedure(case, fold, name, [seed, 1, r]), rows, None, fold, "predict", n_jobs)
+        for name in case.estimators
+        for r, fold in enumerate(folds)
+    ]
+    decisions = np.array(decided, np.int16).reshape(-1, *folds.shape)
+    return _gathered(case, folds, decisions, confidence)
 
 # %% ../nbs/23_training.ipynb #trn071
 #| code-fold: true
 class _Case(NamedTuple):
-    "What was given, checked. It goes to the workers."
+    "What was given, checked; `place` is the row of the costs of each label in y, in their order."
 
-    X: object
-    labels: np.ndarray  # (N,) as the estimators take them
+    X: Any
+    labels: np.ndarray
+    place: np.ndarray
     samples: Samples
     estimators: dict
     rules: dict
     methods: dict
-    priors: float | Priors | None
-    inner: int = 5
+    priors: Any
+    cv: int
 
 
-def _read_case(estimators, X, y, costs, rule, priors, positive, groups, sample_weight) -> _Case:
-    "All that does not depend on folds."
+def _read_case(estimators, X, y, costs, rule, priors, positive, groups, cv) -> _Case:
+    "All that is checked before anything is trained."
     same_rows(X=X, y=y)
-    samples = _read_labels(y, costs, positive, groups, sample_weight)
+    samples, labels = _read_labels(y, costs, positive, groups), label_array(y, "y")
     if len(samples) != _length(X):
         raise ValueError(f"X: {_length(X)} rows, but y has {len(samples)} labels; each sample needs both")
     samples.target_priors(priors)
-    named = _named(estimators)
-    rules = {name: _rule_of(rule, name, named) for name in named}
-    methods = {name: _method(name, model, rules[name], samples) for name, model in named.items()}
+    named = estimators if isinstance(estimators, Mapping) else {type(estimators).__name__: estimators}
+    named = {str(name): model for name, model in named.items()}
+    rules = rule if isinstance(rule, Mapping) else dict.fromkeys(named, rule)
+    rules = {str(name): check_choice(one, RULES, "rule") for name, one in rules.items()}
+    if not named or set(rules) != set(named):
+        raise ValueError(f"estimators, rule: a rule for each is needed, got {[*named]} and {[*rules]}")
+    K = len(samples.costs.classes)
+    methods = {name: _method(name, model, rules[name], K) for name, model in named.items()}
     X = X if hasattr(X, "shape") or hasattr(X, "iloc") else list(X)
-    return _Case(X, label_array(y, "y"), samples, named, rules, methods, priors)
+    place = samples.y[np.unique(labels, return_index=True)[1]]
+    cv = check_integer(cv, "cv", 2, hint="with one fold nothing is left to train on")
+    return _Case(X, labels, place, samples, named, rules, methods, priors, cv)
 
 
-def _read_labels(y, costs, positive, groups, sample_weight) -> Samples:
+def _read_labels(y, costs, positive, groups) -> Samples:
     "The samples, and as their model one that knows nothing: the estimators have not spoken yet."
-    options = {"positive": positive, "clusters": groups, "sample_weight": sample_weight}
     try:
         labels = check_1d(y, "y")
         K = max(2, len(as_costs(costs, classes=seen_labels(labels)).classes))
         nothing = Posteriors(np.full((len(labels), K), 1 / K))
-        return replace(read_samples(y, {"": nothing}, costs, **options), notes=())
+        return replace(read_samples(y, {"": nothing}, costs, positive=positive, clusters=groups), notes=())
     except ValueError as error:
         said = str(error).replace("y_true:", "y:", 1).replace("clusters:", "groups:", 1)
         raise ValueError(said) from None
 
 
-def _named(estimators) -> dict:
-    "Name -> estimator."
-    given = estimators if isinstance(estimators, Mapping) else {type(estimators).__name__: estimators}
-    if not given:
-        raise ValueError("estimators: at least one is needed, a mapping from names to estimators")
-    for name, model in given.items():
-        if isinstance(model, type):
-            raise ValueError(f"estimators: {name!r} is a class; give an instance, {model.__name__}()")
-        if not hasattr(model, "fit") or not hasattr(model, "get_params"):
-            raise ValueError(
-                f"estimators: {name!r} is {model!r:.60}, which cannot be fitted; give an estimator of "
-                "scikit-learn (for predictions that exist already see `evaluate`)"
-            )
-    return {str(name): model for name, model in given.items()}
-
-
-def _rule_of(rule, name, named) -> str:
-    "The rule of an estimator."
-    if not isinstance(rule, Mapping):
-        return check_choice(rule, RULES, "rule")
-    if set(map(str, rule)) != set(named):
-        raise ValueError(f"rule: for {sorted(map(str, rule))}, but the estimators are {sorted(named)}")
-    return check_choice({str(key): value for key, value in rule.items()}[name], RULES, "rule")
-
-
-def _method(name, model, rule, samples) -> str:
+def _method(name: str, model: Any, rule: str, K: int) -> str:
     "What is asked of an estimator under a rule; `ValueError` if it has no such method."
-    K, M = samples.costs.shape
-    if rule == "tuned" and (K, M) != (2, 2):
-        raise ValueError(
-            f"rule: 'tuned' cuts once, for two classes and two decisions; there are {K} and {M}: use "
-            "'calibrated'"
-        )
     if rule == "as given":
         return "predict"
-    if hasattr(model, "predict_proba"):
-        return "predict_proba"
-    if rule in ("calibrated", "tuned") and K == 2 and hasattr(model, "decision_function"):
-        return "decision_function"
-    needs = "posteriors" if rule == "bayes" or K > 2 else "posteriors or scores"
+    for method in ("predict_proba", "decision_function")[: 1 + (rule in FITTED and K == 2)]:
+        if hasattr(model, method):
+            return method
     raise ValueError(
-        f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, and rule={rule!r} needs "
-        f"{needs}; wrap it in CalibratedClassifierCV, or say rule={{..., {name!r}: 'as given'}}"
+        f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, which rule={rule!r} needs; "
+        f"wrap it in CalibratedClassifierCV, or say rule={{..., {name!r}: 'as given'}}"
     )
 
 
@@ -505,291 +441,146 @@ def _rows(X, rows):
 
 # %% ../nbs/23_training.ipynb #trn072
 #| code-fold: true
-def _all_folds(case: _Case, cv, repeats: int, seed: int) -> tuple[np.ndarray, int]:
-    "(R, N) test fold of each sample in each repeat, checked; and how many inner folds."
-    number = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
-    n, fewest, what = len(case.samples), *_smallest(case.samples, case.samples.y)
-    seen = np.unique(case.samples.y)
-    if len(seen) < 2:
-        only = case.samples.costs.classes[seen[0]]
-        raise ValueError(f"y: all samples are of class {only!r}; at least two classes are needed to fit on")
-    splitter = hasattr(cv, "split") and hasattr(cv, "get_n_splits")
-    if number or np.ndim(cv) == 0 and not splitter:
-        cv = check_integer(cv, "cv", 2, hint="with one fold nothing is left to train on")
-        if fewest < 2:
-            raise ValueError(
-                f"y: the smallest class has {fewest} {what[:-1]}; at least 2 are needed, for one is fitted "
-                "on and another tested"
-            )
-        if cv > fewest:
-            raise ValueError(
-                f"cv: {cv} folds, but the smallest class has {fewest} {what}; use cv={fewest} or fewer"
-            )
-        given: dict = {"clusters": case.samples.clusters, "order": case.samples.order}
-        rngs = _rngs(seed, repeats)
-        folds = np.stack([stratified_folds(case.samples.y, cv, rng=rng, **given) for rng in rngs])
-    elif splitter:
-        folds = np.stack([_split(case, cv, rng) for rng in _rngs(seed, repeats)])
-    else:
-        folds = np.tile(given_folds(cv, n, clusters=case.samples.clusters, name="cv"), (repeats, 1))
-    for fold in folds:
-        _check_folds(case.samples, fold)
-    return folds, int(cv) if number else 5
-
-
-def _rngs(seed: int, many: int) -> list:
-    "Generators, one a repeat, the same whatever else was drawn."
-    return [np.random.default_rng([seed, 0, i]) for i in range(many)]
-
-
-def _smallest(samples: Samples, y) -> tuple[int, str]:
-    "How many samples (or groups) the smallest class that occurs has, and what they are."
-    what, K = "samples", len(samples.costs.classes)
+def _folds(samples: Samples, k: int, seed: list, *, at_most: bool = False) -> np.ndarray:
+    "(N,) test fold of each sample: k of them, or at most so many, stratified, with groups whole."
+    what, units = "samples", np.arange(len(samples))
     if samples.clusters is not None:
-        what, group = "groups", np.unique(samples.clusters.astype(str), return_inverse=True)[1]
-        y = np.unique(group * K + y) % K
-    sizes = np.bincount(y, minlength=K)
-    return int(sizes[sizes > 0].min()), what
-
-
-def _split(case: _Case, cv, rng) -> np.ndarray:
-    "(N,) folds of a splitter, its seed drawn anew."
-    cv, fold = copy.deepcopy(cv), np.full(len(case.samples), -1)
-    if hasattr(cv, "random_state"):
-        cv.random_state = int(rng.integers(2**31))
-    seen = np.zeros(len(fold), int)
-    for i, (_, test) in enumerate(cv.split(case.X, case.labels, case.samples.clusters)):
-        fold[test] = i
-        seen[test] += 1
-    if (seen != 1).any():
-        row = int((seen != 1).argmax())
+        what, units = "groups", samples.clusters.astype(str)
+    sizes = np.bincount([code for code, _ in {*zip(samples.y.tolist(), units.tolist())}])
+    sizes = sizes[sizes > 0]
+    k = min(k, int(sizes.min())) if at_most else k
+    if len(sizes) < 2 or sizes.min() < max(2, k):
         raise ValueError(
-            f"cv: {type(cv).__name__} tests sample {row} {seen[row]} times; "
-            "every sample must be tested once a repeat (StratifiedKFold, GroupKFold; repeats= repeats them)"
+            f"cv: {max(2, k)} folds of {len(samples)} samples, but of {len(sizes)} classes the smallest has "
+            f"{sizes.min()} {what}; two classes are needed, each with as many {what} as there are folds "
+            "(two in each training set to fit a rule, which rule='bayes' does not)"
         )
-    return given_folds(fold, clusters=case.samples.clusters, name="cv")
+    drawn: dict = {"clusters": samples.clusters, "order": samples.order, "rng": np.random.default_rng(seed)}
+    return stratified_folds(samples.y, k, **drawn)
 
 
-def _check_folds(samples: Samples, fold: np.ndarray):
-    "`ValueError` for training sets that lack a class."
-    many, K = fold.max() + 1, len(samples.costs.classes)
-    table = np.bincount(fold * K + samples.y, minlength=many * K).reshape(many, K)
-    lacking = (table.sum(0) - table == 0) & (table.sum(0) > 0)
-    if lacking.any():
-        label = samples.costs.classes[int(lacking.any(0).argmax())]
-        raise ValueError(f"cv: class {label!r} is in one fold only, so there nothing is trained on it")
+def _predicted(estimator: Any, X: Any, y: Any, fold: np.ndarray, method: str, n_jobs: int = 1) -> np.ndarray:
+    "What scikit-learn's cross-validation says about each row, by the model that did not see its fold."
+    select = optional_import("sklearn.model_selection", extra="book")
+    cv = select.PredefinedSplit(fold)
+    return select.cross_val_predict(estimator, X, y, cv=cv, method=method, n_jobs=n_jobs)
 
 # %% ../nbs/23_training.ipynb #trn074
 #| code-fold: true
-def _all_models(case: _Case, folds, seed: int, n_jobs, progress: bool) -> list:
-    "Decisions of all estimators about each test fold, repeats outermost."
-    joblib = optional_import("joblib", extra="book")
-    optional_import("sklearn", extra="book")
-    tasks = [(r, k, *part) for r, fold in enumerate(folds) for k, part in enumerate(fold_parts(fold))]
-    if progress:
-        tasks = optional_import("tqdm", extra="book").tqdm(tasks, "training", leave=False, disable=None)
-    work = (joblib.delayed(_one_fold)(case, *part, [seed, 1, r, k]) for r, k, *part in tasks)
-    return joblib.Parallel(n_jobs=n_jobs)(work)
+class _Procedure:
+    "An estimator and its rule, for scikit-learn: fitted on rows of a case, it decides about other rows."
+
+    case: _Case
+    fold: np.ndarray
+
+    def __init__(self, name: str, seed: list) -> None:
+        self.name, self.seed = name, seed
+
+    def fit(self, rows: np.ndarray, y: Any = None) -> _Procedure:
+        "On these rows only."
+        case, name, left_out = self.case, self.name, np.setdiff1d(self.fold, self.fold[rows])
+        seed = [*self.seed, *left_out.tolist()]
+        X, y, method = _rows(case.X, rows), case.labels[rows], case.methods[name]
+        if len(np.unique(y)) < len(case.place):
+            raise ValueError("groups: those of a class are in one fold only, where nothing is trained on it")
+        self.model = _seeded(case.estimators[name], [*seed, 0]).fit(X, y)
+        if method == "predict":
+            return self
+        samples = case.samples.take(rows)
+        if case.rules[name] in FITTED:
+            inner = _folds(samples, case.cv, [*seed, 1], at_most=True)
+            said = _predicted(_seeded(case.estimators[name], [*seed, 2]), X, y, inner, method)
+            samples = replace(samples, models={"": self._read(said)})
+        self.rule = fit_rule(samples, "", case.rules[name], priors=case.priors)
+        return self
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        "Columns of the costs."
+        samples, method = self.case.samples, self.case.methods[self.name]
+        said = np.asarray(getattr(self.model, method)(_rows(self.case.X, rows)))
+        if method == "predict":
+            return encode(said, list(samples.costs.decisions), "predict", "the decisions of the costs")
+        return self.rule.columns(self._read(said), None if samples.own is None else samples.own[rows])
+
+    def _read(self, said: np.ndarray) -> Posteriors | Scores:
+        "What the model says, in the order of the costs."
+        place = self.case.place
+        if self.case.methods[self.name] == "decision_function":
+            return Scores(said if place[-1] == 1 else -said)
+        values = np.zeros((len(said), len(self.case.samples.costs.classes)))
+        values[:, place] = said
+        return Posteriors(values)
 
 
-def _one_fold(case: _Case, inside: np.ndarray, outside: np.ndarray, seed: list) -> np.ndarray:
-    "(S, n_test) decisions of models and rules that saw the other folds only."
-    return np.stack([_decided(case, name, inside, outside, seed) for name in case.estimators])
+def _procedure(case: _Case, fold: np.ndarray, name: str, seed: list) -> Any:
+    "One that scikit-learn can clone, over the rows of this case and their folds."
+    base = optional_import("sklearn.base", extra="book").BaseEstimator
+    return type("Procedure", (_Procedure, base), {"case": case, "fold": fold})(name, seed)
 
 
-def _decided(case: _Case, name: str, inside, outside, seed: list) -> np.ndarray:
-    "(n_test,) decisions of one estimator about the samples outside its training set."
-    said = _said(case, name, inside, outside, [*seed, 0])
-    if case.methods[name] == "predict":
-        return _as_decided(case, name, said)
-    rows = case.samples.take(inside)
-    K, rule, scores = len(rows.costs.classes), case.rules[name], case.methods[name] == "decision_function"
-    values = np.full((len(rows), K), 1 / K)  # a rule that fits nothing does not look at them
-    if rule in ("calibrated", "tuned"):
-        values = _cross_fitted(case, name, rows, inside, seed)
-    model = Scores(values) if scores else Posteriors(values)
-    fitted = fit_rule(replace(rows, models={name: model}), name, rule, priors=case.priors)
-    own = None if case.samples.own is None else case.samples.own[outside]
-    return fitted.columns(said, own)
-
-
-def _cross_fitted(case: _Case, name: str, rows: Samples, inside, seed: list) -> np.ndarray:
-    "What the estimator says of its own training samples when they are left out."
-    fewest, what = _smallest(rows, rows.y)
-    if fewest < 2:
-        raise ValueError(
-            f"cv: a class has {fewest} {what} in a training set, too few to fit rule={case.rules[name]!r} by "
-            "cross-validation; use fewer folds, or rule='bayes'"
-        )
-    options: dict = {"clusters": rows.clusters, "order": rows.order, "rng": np.random.default_rng([*seed, 1])}
-    fold = stratified_folds(rows.y, min(case.inner, fewest), **options)
-
-    def judge(train, test):
-        return _said(case, name, inside[train], inside[test], [*seed, 2, int(fold[test[0]])])
-
-    return out_of_fold(fold, judge)
-
-
-def _said(case: _Case, name: str, train, test, seed: list) -> np.ndarray:
-    "What an estimator, fitted on some samples, says of others: posteriors in the order of the costs."
-    fitted = _seeded(case.estimators[name], seed)
-    weight = case.samples.sample_weight
-    options = {} if weight is None else {_weight_name(fitted, name): weight[train]}
-    fitted.fit(_rows(case.X, train), case.labels[train], **options)
-    said = np.asarray(getattr(fitted, case.methods[name])(_rows(case.X, test)))
-    if case.methods[name] == "predict":
-        return said
-    place = _class_places(case, fitted)
-    if case.methods[name] == "decision_function":
-        return said if place[-1] == 1 else -said
-    out = np.zeros((len(said), len(case.samples.costs.classes)))
-    out[:, place] = said
-    return out
-
-
-def _class_places(case: _Case, fitted) -> np.ndarray:
-    "Row of the costs of each class that an estimator knows."
-    known = {label: code for label, code in zip(case.labels.tolist(), case.samples.y.tolist())}
-    return np.array([known[label] for label in np.asarray(fitted.classes_).tolist()])
-
-
-def _as_decided(case: _Case, name: str, said) -> np.ndarray:
-    "Decisions as columns of the costs: their labels, or those of y where the classes are the decisions."
-    decisions, classes = list(case.samples.costs.decisions), case.samples.costs.classes
-    known = {classes[c]: label for label, c in zip(case.labels.tolist(), case.samples.y.tolist())}
-    if set(decisions) <= set(known):
-        labels = [known[label] for label in decisions]
-        return encode(said, labels, "predict", "the labels in y").astype(np.intp)
-    if not set(said.tolist()) <= set(decisions):
-        raise ValueError(
-            f"rule: 'as given', but {name!r} predicts {said.tolist()[0]!r} and the decisions are "
-            f"{decisions}; use 'bayes' or 'calibrated', or costs whose decisions are the classes"
-        )
-    return encode(said, decisions, "predict", "the costs' decisions").astype(np.intp)
-
-
-def _seeded(estimator, seed: list):
+def _seeded(estimator: Any, seed: list) -> Any:
     "A clone, every `random_state` in it set anew."
     fitted = optional_import("sklearn.base", extra="book").clone(estimator)
-    rng = np.random.default_rng(seed)
-    names = sorted(fitted.get_params(deep=True))
+    rng, names = np.random.default_rng(seed), sorted(fitted.get_params(deep=True))
     states = [name for name in names if name == "random_state" or name.endswith("__random_state")]
-    return fitted.set_params(**{name: int(rng.integers(2**31)) for name in states}) if states else fitted
-
-
-def _weight_name(fitted, name: str) -> str:
-    "What `fit` calls the weights: a pipeline hands them to its last step."
-    takes = optional_import("sklearn.utils.validation", extra="book").has_fit_parameter
-    if hasattr(fitted, "steps"):
-        last, step = fitted.steps[-1]
-        if takes(step, "sample_weight"):
-            return f"{last}__sample_weight"
-    elif takes(fitted, "sample_weight"):
-        return "sample_weight"
-    raise ValueError(f"sample_weight: {name!r} ({type(fitted).__name__}) takes none in fit; leave them out")
+    return fitted.set_params(**{name: int(rng.integers(2**31)) for name in states})
 
 # %% ../nbs/23_training.ipynb #trn075
 #| code-fold: true
-def _gathered(case: _Case, folds, done: list, confidence: float) -> TrainingVariation:
-    "Put the folds together and count the costs."
-    S, (R, N) = len(case.estimators), folds.shape
-    F = folds.max() + 1
-    decisions = np.empty((S, R, N), np.int16)
-    for (r, k), part in zip(np.ndindex(R, F), done):
-        decisions[:, r, folds[r] == k] = part
-    loss, weight = _losses(case.samples, decisions), _in_fold_weights(case, folds)
-    fold_costs = np.stack([_by_fold(folds, weight * each, F) for each in loss])
-    sizes = np.stack([np.bincount(fold, minlength=F) for fold in folds])
-    share = float((sizes / (N - sizes)).mean())
-    pairs = list(combinations(range(S), 2))
-    sides: Any = [[(each,) for each in loss], [(loss[i], loss[j]) for i, j in pairs]]
-    noise = [np.array([_noise(case, *side) for side in some]) for some in sides]
-    levels = confidence, 1 - (1 - confidence) / max(1, len(pairs))
-    ends = [[_pooled(case, level, *side) for side in some] for level, some in zip(levels, sides)]
-    pooled = [np.reshape(some, (-1, 2)) for some in ends]
-    fields: list = [tuple(case.estimators), fold_costs, decisions, folds, *noise, *pooled, share]
-    fields += [tuple(case.rules.values()), case.samples.costs.decisions, confidence]
-    fields.append(_notes(case, fold_costs, pairs))
-    return TrainingVariation(*fields)
+def _gathered(case: _Case, folds: np.ndarray, decisions: np.ndarray, confidence: float) -> TrainingVariation:
+    "Count the costs of the decisions (S, R, N)."
+    samples, (S, R, N) = case.samples, decisions.shape
+    rows = () if samples.own is None else (np.arange(N),)
+    loss = (samples.costs if samples.own is None else samples.own).array[*rows, samples.y, decisions]
+    fold_costs = _fold_costs(case, loss, folds)
+    sizes = np.stack([np.bincount(fold) for fold in folds])
+    share, pairs = float((sizes / (N - sizes)).mean()), list(combinations(range(S), 2))
+    found = [_interval(case, confidence, share, cost, one) for cost, one in zip(fold_costs, loss)]
+    for i, j in pairs:
+        level, apart = 1 - (1 - confidence) / len(pairs), fold_costs[i] - fold_costs[j]
+        found.append(_interval(case, level, share, apart, loss[i], loss[j]))
+    *ends, noise = np.transpose(found)
+    notes = ("One repeat does not show what other folds and seeds would change.",) * (R == 1)
+    costs: list = [tuple(case.estimators), fold_costs, decisions, folds, np.stack(ends, 1), noise, share]
+    costs += [tuple(case.rules[name] for name in case.estimators), samples.costs.decisions, confidence, notes]
+    return TrainingVariation(*costs)
 
 
-def _losses(samples: Samples, decisions) -> np.ndarray:
-    "(S, R, N) what each decision cost."
-    if samples.own is None:
-        return samples.costs.array[samples.y, decisions]
-    return samples.own.array[np.arange(len(samples)), samples.y, decisions]
-
-
-def _in_fold_weights(case: _Case, folds) -> np.ndarray:
-    "(R, N) weight of each sample in the cost of its test fold; a fold's sum to 1."
-    samples, K = case.samples, len(case.samples.costs.classes)
-    weight = np.ones(len(samples)) if samples.sample_weight is None else samples.sample_weight
-    prior = None if case.priors is None else samples.target_priors(case.priors)
-    out = np.empty(folds.shape)
-    for r, fold in enumerate(folds):
-        cell = fold if prior is None else fold * K + samples.y
-        total = np.bincount(cell, weight, (folds.max() + 1) * (1 if prior is None else K))
-        _check_totals(total.reshape(folds.max() + 1, -1), prior, samples.costs.classes)
-        part = weight / np.where(total > 0, total, 1)[cell]
-        out[r] = part if prior is None else part * prior[samples.y]
+def _fold_costs(case: _Case, loss: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    "(S, R, F) mean loss in each test fold, class by class where priors are given."
+    samples, out = case.samples, np.zeros((*loss.shape[:2], folds.max() + 1))
+    prior, part = np.ones(1), np.zeros(len(samples))
+    if case.priors is not None:
+        prior, part = samples.target_priors(case.priors), samples.y
+    for r, k in np.ndindex(out.shape[1:]):
+        for code in np.flatnonzero(prior):
+            here = (folds[r] == k) & (part == code)
+            if not here.any():
+                who = samples.costs.classes[code]
+                raise ValueError(f"cv: a test fold has nobody of class {who!r}, so no cost; use fewer folds")
+            out[:, r, k] += prior[code] * loss[:, r, here].mean(1)
     return out
 
 
-def _check_totals(total, prior, classes):
-    "`ValueError` for a fold without weight, or without a class that the priors count."
-    needed = np.ones(total.shape[1], bool) if prior is None else prior > 0
-    empty = ((total == 0) & needed).any(0)
-    if empty.any():
-        what = "no weight" if prior is None else f"nobody of class {classes[int(empty.argmax())]!r}"
-        raise ValueError(f"cv: a test fold has {what}, so its cost is unknown; use fewer folds")
-
-
-def _by_fold(folds, paid, F: int) -> np.ndarray:
-    "(R, F) sums."
-    return np.stack([np.bincount(fold, each, F) for fold, each in zip(folds, paid)])
-
-
-def _as_fixed(case: _Case, loss, other=None, **options: Any) -> list:
-    "The interval of each repeat's pooled decisions (of a difference), as for fixed models."
+def _interval(case: _Case, confidence: float, test_share: float, scores: np.ndarray, *sides) -> tuple:
+    """Ends for an expected cost (a difference), and the standard error of one pooled cross-validation. Its
+    losses (R, N) are read as those of a fixed model that can make any error; `scores` (R, F) are by fold.
+    """
     samples = case.samples
-    options |= {"sample_weight": samples.sample_weight, "clusters": samples.clusters}
+    given = samples.costs if samples.own is None else samples.own
+    low, high = attainable(given, second=given.decisions if len(sides) > 1 else None, by_class=True)
+    options: dict = {"clusters": samples.clusters}
+    least, most, bounds = low.min(), high.max(), (low.min(), high.max())
     if case.priors is not None:
         prior = samples.target_priors(case.priors)
+        least, most, bounds = prior @ low, prior @ high, dict(enumerate(zip(low, high)))
         options |= {"strata": samples.y, "shares": dict(enumerate(prior[: samples.y.max() + 1].tolist()))}
-    if other is None:
-        return [loss_interval(each, **options) for each in loss]
-    return [loss_difference(a, b, **options) for a, b in zip(loss, other)]
-
-
-def _noise(case: _Case, *sides) -> float:
-    "Standard error of one pooled cross-validation, mean over repeats."
-    return float(np.mean([each.standard_error for each in _as_fixed(case, *sides, method="normal")]))
-
-
-def _pooled(case: _Case, confidence: float, *sides) -> np.ndarray:
-    "Ends of the default interval of one pooled cross-validation, mean over repeats; any cost is possible."
-    given = case.samples.costs if case.samples.own is None else case.samples.own
-    second = given.decisions if len(sides) > 1 else None
-    low, high = attainable(given, second=second, by_class=True)
-    possible = {k: (low[k], high[k]) for k in range(len(low))}
-    bounds = (low.min(), high.max()) if case.priors is None else possible
-    found = _as_fixed(case, *sides, bounds=bounds, confidence=confidence)
-    return np.mean([(each.low, each.high) for each in found], 0)
-
-
-def _notes(case: _Case, fold_costs, pairs) -> tuple:
-    "What to know before the numbers are used."
-    notes = []
-    names = list(case.estimators)
-    flat = [names[i] for i, each in enumerate(fold_costs) if np.ptp(each) == 0]
-    alike = [f"{names[i]} and {names[j]}" for i, j in pairs if np.ptp(fold_costs[i] - fold_costs[j]) == 0]
-    if flat:
-        notes.append(f"{', '.join(flat)}: all folds cost the same, from which no interval follows.")
-    if alike:
-        notes.append(f"{', '.join(alike)}: they differ alike in all folds, from which no interval follows.")
-    if fold_costs.shape[1] == 1:
-        notes.append("One repeat does not show what other folds and seeds would change.")
-    return tuple(notes)
+    judge = loss_interval if len(sides) == 1 else loss_difference
+    pooled = [judge(*losses, bounds=bounds, confidence=confidence, **options) for losses in zip(*sides)]
+    noise = [judge(*losses, method="normal", **options).standard_error for losses in zip(*sides)]
+    wide = corrected_interval(scores.ravel(), test_share, confidence=confidence)
+    low, high = np.mean([(one.low, one.high) for one in pooled], 0)
+    return max(least, np.fmin(low, wide.low)), min(most, np.fmax(high, wide.high)), np.mean(noise)
 
 # %% ../nbs/23_training.ipynb #trn078
 _REPEATS = np.arange(1, 51)

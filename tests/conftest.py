@@ -46,7 +46,7 @@ OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators":
                "report": "robustness page", "verdicts": "report robustness page", "recipe": "report",
                "jobs": "api", "contract": "api",
                "command_line": "__main__", "chapters": "reproductions.claims",
-               "reproductions": " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score",
+               "planted": "reproduce " + " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score",
         "expected_cost", "outperformance", "weighted_accuracy"))}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")
 
@@ -91,13 +91,13 @@ def chosen(items, notebooks):
             yield item
 
 
-LONG = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_reproductions",
+LONG = ("test_widgets", "test_answers", "test_app", "test_browser", "test_site", "test_scale", "test_planted",
         "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
         # begun first, so that all workers end together
         "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")
 # dealt out test by test
-SPLIT = ("test_widgets", "test_app", "test_browser", "test_site", "test_scale", "test_invariances",
-         "test_options", "test_outperformance", "test_planted")
+SPLIT = ("test_widgets", "test_answers", "test_app", "test_browser", "test_site", "test_scale",
+         "test_invariances", "test_options", "test_outperformance", "test_planted")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks

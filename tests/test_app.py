@@ -120,9 +120,11 @@ def test_an_upload_is_shown_or_refused(unpainted):
     app = App()
     app.prevalence.value = "3 %"  # of another problem
     app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
-    assert app.label.value == "state" and app.chosen() == ("model_a",
-            "model_b") and app.positive.value is None and app.image.layout.display == "none"
-    assert app.upload.value == () and app.prevalence.value == ""
+    assert app.upload.value == () and app.prevalence.value == "" and app.label.value is None
+    assert "Which column says what turned out to be true?" in app.says.value
+    app.choice.value = "state"
+    assert app.chosen() == ("model_a", "model_b") and app.positive.value is None
+    assert app.image.layout.display == "none"
     answered(app, "ill")
     assert ("models 'model_a', 'model_b'; left out 'id' (its name)." in app.more.value
             and "positive class" not in app.says.value)
@@ -138,7 +140,8 @@ def test_an_upload_is_shown_or_refused(unpainted):
     app.upload.value = ()
     assert app.report.n == 300
     app.upload.value = sent("coded.csv",
-                            frame.assign(state=(frame["state"] == "ill") * 1).to_csv(index=False).encode())
+                            frame.assign(state=(frame["state"] == "ill") * 1).rename(columns={
+                                "state": "label"}).to_csv(index=False).encode())
     assert "What does a false alarm cost: to decide 1 where 0 is true?" in app.says.value
     answered(app)
     assert [box.description for box in app.models.children] == ["model_a",
@@ -291,8 +294,8 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
                               reason='SKIPPED BROWSER TESTS: pip install "cost_eval[dev]"').Axe
     frame = example_frame().iloc[::2].reset_index(drop=True)
     frame.to_csv(tmp_path / "half.csv", index=False)
-    frame.rename(columns={"label": "state"}).assign(id=range(1000), age=40)[["id", "age", "state", "model_b",
-            "model_a"]].to_csv(tmp_path / "other.csv", index=False)
+    other = frame.rename(columns={"label": "outcome"}).assign(id=range(1000), age=40)
+    other[["id", "age", "outcome", "model_b", "model_a"]].to_csv(tmp_path / "other.csv", index=False)
     pd.DataFrame({"y": [0, 1] * 50, "m": np.linspace(0, 1, 100)}).to_csv(tmp_path / "few.csv", index=False)
 
     def number_of(text):
@@ -331,7 +334,7 @@ def test_upload_and_change_costs_in_a_browser(tmp_path):
                       "note": "x" * 250}).to_csv(tmp_path / "long.csv", index=False)
         cost = "What does a false alarm cost"
         for name, says in (("few", cost), ("other", "Which is the positive class"),
-                           ("broken", "line 3 has 4 columns, the header 2"), ("long", cost),
+                           ("broken", "Expected 2 fields in line 3, saw 4"), ("long", cost),
                            ("endless", "endless.csv has 600 MB"), ("few", cost)):
             page.evaluate("""() => {
                 const verdict = "the cheapest of", says = document.querySelector(".ce-says");

@@ -47,21 +47,20 @@ def test_bcost_is_the_rule_of_the_paper(confidence, rank, laplace):
 
 
 @pytest.mark.parametrize("laplace", [0, .3])
-@pytest.mark.parametrize("weights", ["priors", "stratified"])
-def test_bcost_class_by_class(laplace, weights):
+@pytest.mark.parametrize("own", [False, True])
+def test_bcost_class_by_class(laplace, own):
     sizes = COUNTS.sum(1)
-    share = np.array(PRIORS) if weights == "priors" else sizes / sizes.sum()
+    share = sizes / sizes.sum() if own else np.array(PRIORS)
     p = (COUNTS + laplace) / (COUNTS + laplace).sum(1, keepdims=True)
     drawn = np.random.default_rng(1).multinomial(sizes, p, (1000, 3)) / sizes[:, None] * share[:, None]
     draws = np.sort((drawn * COSTS).sum((1, 2)))
-    options = {"priors": PRIORS} if weights == "priors" else {"stratified": True}
-    found = bs.bcost(COUNTS, COSTS, laplace=laplace, rng=1, **options)
+    found = bs.bcost(COUNTS, COSTS, laplace=laplace, rng=1, priors=share)
     assert_allclose([found.low, found.high], draws[[25, 974]])
     assert_allclose(found.mean, share @ (p * COSTS).sum(1))
     variance = (p * COSTS**2).sum(1) - (p * COSTS).sum(1)**2
     assert_allclose(found.standard_error, np.sqrt(share**2 @ (variance / sizes)))
-    if laplace == 0 and weights == "priors": assert_allclose(found.mean,
-            expected_cost(COUNTS, COSTS, priors=PRIORS))
+    if laplace == 0:
+        assert_allclose(found.mean, expected_cost(COUNTS, COSTS, priors=share))
 
 
 def test_standard_error_is_that_of_the_multinomial():
@@ -132,16 +131,10 @@ def test_many_matrices_for_differences(joint):
 
 # ---- any metric
 
-@pytest.mark.parametrize("laplace, stratified, confidence", [(0, False, .95), (.5, False, .8), (0, True, .95),
-        (.5, True, .9), (200, True, .9)])
-def test_metric_interval_on_the_same_draws(laplace, stratified, confidence):
-    found = bs.metric_interval(ALARM, "f_beta", beta=2, method="percentile", laplace=laplace,
-                               stratified=stratified, confidence=confidence, rng=4)
-    rng, smooth = np.random.default_rng(4), ALARM + laplace
-    if stratified:
-        drawn = rng.multinomial(ALARM.sum(1), smooth / smooth.sum(1, keepdims=True), (1000, 2))
-    else:
-        drawn = rng.multinomial(1000, smooth.ravel() / smooth.sum(), 1000).reshape(-1, 2, 2)
+@pytest.mark.parametrize("confidence", [.95, .8])
+def test_metric_interval_on_the_same_draws(confidence):
+    found = bs.metric_interval(ALARM, "f_beta", beta=2, method="percentile", confidence=confidence, rng=4)
+    drawn = np.random.default_rng(4).multinomial(1000, ALARM.ravel() / 1000, 1000).reshape(-1, 2, 2)
     f2 = 5 * drawn[:, 1, 1] / (5 * drawn[:, 1, 1] + 4 * drawn[:, 1, 0] + drawn[:, 0, 1])
     rank = int((1 - confidence) / 2 * 1000 + 1e-9)
     assert_allclose([found.low, found.high], np.sort(f2)[[rank, 999 - rank]])
@@ -168,7 +161,7 @@ def test_metric_interval_with_priors():
 
 
 def test_infinite_values_are_values():
-    found = bs.metric_interval([[50, 0], [5, 20]], "likelihood_ratio_positive", laplace=.5, rng=0)
+    found = bs.metric_interval([[50, 0], [5, 20]], "likelihood_ratio_positive")
     assert np.isfinite(found.low) and found.high == np.inf and found.mean == np.inf and found.low > 5
     found.plot()
 
@@ -287,7 +280,7 @@ def test_pseudo_examples_warn_where_they_move_the_mean_by_more_than_half_the_wid
     for laplace in np.geomspace(.05, 50, 13):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            found = bs.interval(ALARM, [[0, 1], [20, 0]], method="exact_bootstrap", laplace=laplace)
+            found = bs.bcost(ALARM, [[0, 1], [20, 0]], laplace=laplace, rng=0)
         moved, half = abs(found.mean - bs.interval(ALARM, [[0, 1], [20, 0]]).mean), (found.high
                 - found.low) / 2
         assert any("pseudo-examples" in str(w.message) for w in told) == (moved > half)

@@ -61,10 +61,9 @@ CONTRACT = {
         Scores(values) | values kind
         read_samples(y_true, models, costs, *, positive=None, sample_weight=None, clusters=None, groups=None, ids=None) -> Samples
         Samples | y models costs own sample_weight clusters groups taken notes read_as shares target_priors take ids meet checksum
-        Annotators(values) | values
         labelled_rows(y_true, propensity=None, *, sample_weight=None) -> Labelled
         Labelled | rows sample_weight n
-        read_table(source, *, label=None, models=None, taken=(), costs=None) -> Columns
+        read_table(source, *, label=None, models=None, taken=(), costs=None, sep=None, decimal='.') -> Columns
     """,
     "policies": """
         RULES
@@ -97,7 +96,7 @@ CONTRACT = {
         BestOf | winner cost low high luck corrected name expected_cost alone_low alone_high to_frame plot
         certify(counts, require, *, confidence=0.95) -> Certificate
         Certificate | met certified bound p_value needed to_frame
-        equivalence_test non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
+        non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
     """,
     "planning": """
         required_sample_size paired_power
@@ -105,19 +104,16 @@ CONTRACT = {
         confidence_sequence(losses, *, bounds=None, costs=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, first=None, second=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
-        cost_change(reference, now, costs, *, now_costs=None) -> CostChange
-        CostChange | total prevalence rates amounts reference now cells rising interval to_frame plot
-        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, looks=None, false_alarms=0.05) -> CostAlarm
-        required_reference(rate, times, rows, *, looks=16, power=0.8, false_alarms=0.05, n_sets=1000, rng=0) -> int
+        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
         count_rule(rule, y_true, values, *, costs=None, sample_weight=None, clusters=None, largest=None) -> RuleCounts
-        RuleCounts | counts seen losses bounds rows rule cells sample_weight clusters largest
+        RuleCounts | counts outside losses bounds rows rule cells sample_weight clusters largest
         check_rule(counts, *, max_cost=None, min_rates=None, history=None, heaviest=None, confidence=0.95) -> RuleCheck
         RuleCheck | verdict table drift history n confidence notes exit_code to_frame
     """,
     "training": """
         training_variation(estimators, X, y, costs, *, cv=5, repeats=10, rule='calibrated', priors=None, groups=None, rng=None, n_jobs=1) -> TrainingVariation
-        TrainingVariation | table differences runs plot to_frame
+        TrainingVariation | table differences plot to_frame
         corrected_interval(scores, test_share, *, confidence=0.95) -> Resampled
         resampled_coverage(n_scores, test_share, correlation, *, confidence=0.95)
     """,
@@ -125,7 +121,6 @@ CONTRACT = {
         expected_cost(counts, costs, *, priors=None)
         normalized_expected_cost(counts, costs, *, priors=None)
         naive_cost(costs, priors)
-        plot_decisions
     """,
     "rivals": """
         implicit_cost_ratio f_beta_threshold plot_expected_cost
@@ -174,12 +169,9 @@ CONTRACT = {
     "missing_labels": """
         bounds_without_labels(y_true, decisions, costs, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95) -> LabelBounds
         LabelBounds | low high interval_low interval_high labelled decides confidence
-        weighted_by_propensity(y_true, decisions, costs, propensity, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, method='auto') -> Interval
-        prediction_powered(y_true, decisions, costs, posteriors, *, propensity=None, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
+        prediction_powered(y_true, decisions, costs, posteriors, *, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
         tipping_point(y_true, decisions, costs, *, versus, positive=None) -> TippingPoint
         TippingPoint | table first second labelled unlabelled positive turns_at turns_with difference verdict to_frame
-        labels_to_buy(decisions, costs, posteriors, n_labels, *, versus=None, floor=0.25) -> LabelPlan
-        LabelPlan | propensity spread standard_error uniform_error draw
     """,
     "estimators": """
         cost_scorer(costs, *, priors=None, decisions='bayes', ...)
@@ -296,10 +288,10 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
 MODULE_ONLY = {"Samples", "RiskCoverage", "CertifiedThreshold", "Cascade", "Policy", "CrossFit",
                "run_rule", "count_rule", "RuleCounts", "check_rule", "RuleCheck", "IsotonicCalibrator",
                "BestOf", "Certificate",
-               "ConfidenceSequence", "CostChange", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
+               "ConfidenceSequence", "CostAlarm", "Queue", "CapacityCurve", "CapacityPoint",
                "ThresholdTuning",
-               "Labelled", "LabelBounds", "LabelPlan", "TippingPoint", "TrainingVariation",
-               "resampled_coverage", "corrected_interval", "required_reference"}
+               "Labelled", "LabelBounds", "TippingPoint", "TrainingVariation",
+               "resampled_coverage", "corrected_interval"}
 
 
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))

@@ -155,7 +155,7 @@ def test_calibrated_scores_need_no_tuning():
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=3, max_size=40))
 @settings(max_examples=40, deadline=None)
 def test_the_threshold_of_the_largest_f1_is_the_cheapest_at_its_own_ratio(cases):
-    "Equation (30.10), for any scores: 2/F - 1."
+    "Equation (30.8), for any scores: 2/F - 1."
     y, s = (np.array(v) for v in zip(*cases))
     if y.all() or not y.any():
         return

@@ -8,8 +8,6 @@ from scipy import integrate, stats
 
 from conftest import refuses
 from cost_eval import curves as cv
-from cost_eval import outperformance as op
-from cost_eval.metrics import METRICS
 
 sk = pytest.importorskip("sklearn.metrics")
 
@@ -104,7 +102,7 @@ def test_sampler_is_reproducible_and_uniform_at_the_root():
 
 
 def test_cached_draw_has_the_exact_moments():
-    areas = cv._area("roc", *cv._tree_draw(cv._CURVES_DRAWN, cv._DEPTH), 0.5)
+    areas = cv._area("roc", *cv._tree_draw(cv._CURVES_DRAWN), 0.5)
     assert areas.mean() == pytest.approx(0.5, abs=1e-3)
     assert areas.var() == pytest.approx(3 / 56, abs=3e-4)
 
@@ -160,9 +158,9 @@ def test_point_table_solves_its_equation():
 @pytest.mark.parametrize("t, u", [(0.1, 0.3), (0.5, 0.8), (0.02, 0.2), (0.7, 0.4)])
 def test_points_against_curves(t, u):
     fpr, recall = cv._grow(np.random.default_rng(4), 20_000, 8)
-    _, at_t = cv._cross("roc", fpr, recall, 0.1, t)
+    at_t = [np.interp(t, *points) for points in zip(fpr.T, recall.T)]
     got = cv.outperformance_curve_point("roc", t, u, 0.5)
-    assert got == pytest.approx(np.mean(at_t < u), abs=4 * 0.5 / np.sqrt(20_000))
+    assert got == pytest.approx(np.mean(np.array(at_t) < u), abs=4 * 0.5 / np.sqrt(20_000))
 
 
 @given(st.floats(1e-4, 0.9999), st.floats(1e-4, 0.9999), prevalences)
@@ -182,16 +180,6 @@ def test_points_below_the_worst_precision_are_refused(x, pi):
         cv.outperformance_curve_point("pr", x, worst * (1 - 1e-3), pi)
 
 
-@pytest.mark.parametrize("curve", ["roc", "pr", "gain", "lift"])
-def test_where_curves_are_crossed(curve):
-    rng = np.random.default_rng(0)
-    fpr, recall = (np.concatenate([np.zeros((1, 30)), np.cumsum(rng.dirichlet(np.ones(9), 30), 1).T])
-                   for _ in range(2))
-    x = rng.uniform(.05, .95, 30)
-    at_fpr, at_recall = cv._cross(curve, fpr, recall, .2, x)
-    np.testing.assert_allclose({"roc": at_fpr, "pr": at_recall}.get(curve, .2 * at_recall + .8 * at_fpr), x)
-
-
 def test_ends_of_the_square():
     got = cv._point_share([0.3, 0, 1, 0.3, 0.3], [0.3, 0.5, 0.5, 0, 1])
     np.testing.assert_allclose(got, [0.5, 0, 1, 1, 0], atol=1e-6)
@@ -207,45 +195,6 @@ def test_standardized_curve():
         assert len(cv.outperformance_curve(c, [0.2, 0.4])[0]) == 2
 
 
-def test_tree_as_a_reference_against_curves():
-    rng = np.random.default_rng(2)
-    fpr, recall = cv._grow(rng, 20_000, 8)
-    u = rng.random(20_000)
-    a, _ = cv._cross("pr", fpr, recall, 0.1, u)
-    chosen = np.quantile(METRICS["f_beta"].at_rates(u, a, 0.1), [0.1, 0.5, 0.9])
-    got = op.outperformance("f_beta", chosen, 0.1, reference="tree")
-    np.testing.assert_allclose(got, [0.1, 0.5, 0.9], atol=0.015)
-
-
-# ---- intervals
-
-
-@pytest.mark.parametrize("kind", ["roc", "pr", "lift"])
-@pytest.mark.parametrize("x", [None, 0.5])
-def test_curve_interval_holds_the_estimate(kind, x):
-    y, s = scored()
-    found = cv.outperformance_curve_interval(kind, y, s, x=x, n_resamples=200, rng=0)
-    assert found.low < found.score < found.high < found.low + 0.35
-
-
-def test_curve_interval_has_its_confidence():
-    "Quantiles of an explicit bootstrap of the samples."
-    y, s = scored(400, 3)
-    rng, at = np.random.default_rng(1), []
-    positive, negative = np.flatnonzero(y), np.flatnonzero(~y)
-    for _ in range(2000):
-        rows = np.concatenate([rng.choice(part, len(part)) for part in (positive, negative)])
-        c = cv.performance_curve(y[rows], s[rows], "roc")
-        at.append(cv.outperformance_curve_point("roc", 0.2, c.at(0.2)[0], c.prevalence))
-    for confidence in (0.5, 0.9):
-        found = cv.outperformance_curve_interval(
-            "roc", y, s, x=0.2, confidence=confidence, n_resamples=4000, rng=0
-        )
-        ends = np.quantile(at, [(1 - confidence) / 2, (1 + confidence) / 2])
-        assert [found.low, found.high] == pytest.approx(ends, abs=0.012)
-        assert found.confidence == confidence
-
-
 # ---- bad input
 
 
@@ -259,13 +208,6 @@ test_bad_input = refuses([
 
 
 # ---- pictures and widget
-
-
-def test_trees_of_one_level_have_a_triangular_area():
-    "One uniform point (t, u): the area is (1 + u - t) / 2."
-    for area in (0.2, 0.5, 0.7):
-        wanted = (2 * area) ** 2 / 2 if area <= 0.5 else 1 - (2 - 2 * area) ** 2 / 2
-        assert cv.outperformance_curve_auc("roc", area, 0.5, depth=1) == pytest.approx(wanted, abs=2e-3)
 
 
 def test_lift_at_its_left_end():

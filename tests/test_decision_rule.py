@@ -369,7 +369,7 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     new.to_csv(place / "new.csv", index=False)
     new.to_parquet(place / "new.parquet")
     assert rule.content["columns"] == "p" and rule.otherwise == "ill" and rule.expected["n"] == 1500
-    monkeypatch.setattr(command, "read_blocks", lambda path: read_blocks(path, rows=300))
+    monkeypatch.setattr(command, "read_blocks", lambda path, **how: read_blocks(path, rows=300, **how))
     for name in ("new.csv", "new.parquet"):
         code, out, err = shell(capsys, "decide", place / name, "--rule", place / "rule.json", "--out",
                                place / "decided.csv")
@@ -383,15 +383,10 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     assert shell(capsys, "decide", place / "q.csv", "--rule", place / "rule.json", "--out", place / "x.csv",
                  "--scores", "q")[0] == 0
     (place / "bom.json").write_text((place / "rule.json").read_text(encoding="utf-8"), encoding="utf-8-sig")
-    # as evaluate reads it
-    new.assign(p=[f"{100 * p!r}%" if p == p else None for p in new["p"]]).to_csv(place / "percent.csv",
-            index=False)
-    assert shell(capsys, "decide", place / "percent.csv", "--rule", place / "bom.json", "--out",
-                 place / "p.csv")[0] == 0
-    written = pd.read_csv(place / "p.csv")
-    # the rows as they stood
-    assert (written["decision"] == rule.decide(new["p"])).all() and written["p"].str.endswith(
-        "%").sum() == 998
+    new.to_csv(place / "german.csv", index=False, sep=";", decimal=",")
+    assert shell(capsys, "decide", place / "german.csv", "--rule", place / "bom.json", "--out",
+                 place / "g.csv", "--sep", ";", "--decimal", ",")[0] == 0
+    assert (pd.read_csv(place / "g.csv")["decision"] == rule.decide(new["p"])).all()
     mistakes = {("q.csv", "rule.json"): "(here: --scores COL)",
                 ("decided.csv", "rule.json"): "a column 'decision' already",
                 ("new.csv", "new.csv"): "no JSON|no such|not complete",
@@ -418,15 +413,6 @@ def test_posteriors_in_columns_and_costs_of_each_row(tmp_path, capsys):
                 == rule.decide(P3).astype(str)).all()
         assert shell(capsys, "check", tmp_path / "three.csv", "--rule", tmp_path / "r.json", "--max-cost",
                      1)[0] == 0
-    # a service's answers, installed and applied
-    nested = pd.DataFrame({"y": Y3, "m": [dict(enumerate(p)) for p in P3.tolist()]})
-    nested.to_json(tmp_path / "n.jsonl", orient="records", lines=True)
-    assert shell(capsys, "evaluate", tmp_path / "n.jsonl", "--costs", tmp_path / "costs.csv", "--save-rule",
-                 tmp_path / "n.json")[0] == 0
-    assert shell(capsys, "decide", tmp_path / "n.jsonl", "--rule", tmp_path / "n.json", "--out",
-                 tmp_path / "n.csv")[0] == 0
-    assert pd.read_csv(tmp_path / "n.csv")["decision"].astype(str).tolist() == rule.decide(P3).astype(
-        str).tolist()
     pd.DataFrame({"y": Y, "p": P, "amount": LOW}).to_csv(tmp_path / "own.csv", index=False)
     own = ["--fp", 1, "--fn", "amount"]
     assert shell(capsys, "evaluate", tmp_path / "own.csv", *own, "--save-rule", tmp_path / "o.json")[0] == 0
@@ -499,7 +485,7 @@ def test_the_counts_of_a_check_add_up():
     rule = fit_rule(read_samples(L, P, COSTS))
     whole = count_rule(rule, L, P)
     parts = count_rule(rule, L[:250], P[:250]) + count_rule(rule, L[250:], P[250:])
-    assert (parts.counts == whole.counts).all() and parts.seen == whole.seen and parts.losses.size == 0
+    assert (parts.counts == whole.counts).all() and parts.outside == whole.outside and parts.losses.size == 0
     assert check_rule(parts, max_cost=9).table.equals(check_rule(whole, max_cost=9).table)
     for k, want in ((58, "undecided"), (59, "kept")):  # .95 ** 59 < .05 < .95 ** 58
         assert check_rule(count_rule(rule, ["ill"] * k, [.99] * k), min_rates={"recall": .95}).verdict == want
@@ -685,18 +671,16 @@ def test_what_a_capacity_takes_away_is_no_decision_of_explain():
     assert (free["decision"] == rule.decide(P, capacity=N)).all()
 
 
-def test_check_guesses_the_label_once_and_says_which(installed, capsys):
-    """In the second file another column is the only one with two values: it was taken for the labels there
-    (broken for sure, where the rule is kept)."""
+def test_check_finds_the_label_once_and_says_which(installed, capsys):
+    "In the second file another column is called like a label, too."
     place, rows = installed
-    frame = rows(600, 2).rename(columns={"label": "found"}).assign(treated=np.arange(600) % 3)
+    frame = rows(600, 2).rename(columns={"label": "outcome"})
     frame[:500].to_csv(place / "one.csv", index=False)
-    frame[500:].query("found == 'well'").assign(treated=lambda f: np.where(f["treated"] > 0, "ill",
-            "well")).to_csv(place / "two.csv", index=False)
+    frame[500:].assign(target="ill").to_csv(place / "two.csv", index=False)
     said = [place / "one.csv", place / "two.csv", "--rule", place / "rule.json", "--max-cost", 2]
     code, out, _ = shell(capsys, "check", *said)
-    assert out.startswith("Read: true labels 'found'") and (code, out.split("\n", 1)[1]) == shell(capsys,
-            "check", *said, "--label", "found")[:2]
+    assert out.startswith("Read: true labels 'outcome'") and (code, out.split("\n", 1)[1]) == shell(capsys,
+            "check", *said, "--label", "outcome")[:2]
 
 
 def test_an_index_of_parquet_is_a_column_of_the_command(installed, capsys):

@@ -23,8 +23,8 @@ BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of"
                "scale.losses", "evaluate",
                "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
                # an array without names cannot tell which word is which class
-               "bounds_without_labels", "tipping_point", "cascade", "weighted_by_propensity",
-               "prediction_powered", "labels_to_buy", "cost_scorer", "CostSensitiveClassifier"}
+               "bounds_without_labels", "tipping_point", "cascade", "prediction_powered",
+               "cost_scorer", "CostSensitiveClassifier"}
 FUNCTIONS = {name: set(iv.parameters(f)) & {"costs", "priors", "now_costs"}
              for name, f in iv.subjects().items() if "[" not in name}
 COSTS = [name for name, found in FUNCTIONS.items() if found & {"costs", "now_costs"}

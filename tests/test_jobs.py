@@ -22,7 +22,7 @@ CELLS = [("".join(cell["source"]), cell)
          for cell in json.loads(COOKBOOK.read_text(encoding="utf-8"))["cells"]]
 JOBS = [(text, *CELLS[k + 1]) for k, (text, cell) in enumerate(CELLS) if text.startswith("### ")]
 SOUGHT = """lightgbm xgboost catboost scale_pos_weight class_weight pytorch tensorflow keras logits temperature isotonic svm anomaly LLM judge annotators raters multi-class multi-label csv excel parquet
-    H2O SageMaker Azure KNIME WEKA R caret sql duckdb polars spark mlflow wandb word latex slides powerpoint imbalanced smote undersampling fraud sensitivity survey weights cluster missing inference bias
+    H2O SageMaker Azure KNIME R caret sql duckdb polars spark mlflow wandb word latex slides powerpoint imbalanced smote undersampling fraud sensitivity survey weights cluster missing inference bias
     threshold cut-off capacity abstain reject cost-sensitive gridsearchcv optuna hyperparameters cross-validation F1 recall precision AUC mcnemar a/b sample power non-inferiority calibration
     brier decision-curve net-benefit fairness drift monitoring retrain dask confidence-interval""".split()
 

@@ -1,5 +1,4 @@
-"""Missing labels: bounds that hold always, weights, guess and correction, which labels to buy; what is
-refused."""
+"""Missing labels: bounds that hold always, weights, guess and correction; what is refused."""
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +6,9 @@ from hypothesis import strategies as st
 
 from cost_eval.bootstrap import loss_interval
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.missing_labels import bounds_without_labels, labels_to_buy, prediction_powered, tipping_point, weighted_by_propensity
-from cost_eval.samples import Posteriors, labelled_rows
+from cost_eval.missing_labels import bounds_without_labels, prediction_powered, tipping_point
+from cost_eval.report import evaluate
+from cost_eval.samples import Decisions, Posteriors, labelled_rows
 
 pd = pytest.importorskip("pandas")
 rng = np.random.default_rng(0)
@@ -31,24 +31,28 @@ def test_missing_is_none_nan_or_na(gap):
     part = labelled_rows(labels, CHANCE)
     np.testing.assert_array_equal(part.rows, np.flatnonzero(HAS))
     np.testing.assert_allclose(part.sample_weight, 1 / CHANCE[HAS])
-    for call in (lambda y: weighted_by_propensity(y, A, COSTS, CHANCE), lambda y: prediction_powered(y, A,
-            COSTS, P)):
-        assert call(labels).mean == call(PART).mean == call(pd.Series(labels)).mean
+    for call in (lambda y: bounds_without_labels(y, A, COSTS), lambda y: prediction_powered(y, A, COSTS, P)):
+        assert call(labels) == call(PART) == call(pd.Series(labels))
 
 
 def test_the_helper_gives_what_evaluate_takes():
+    "A propensity is nothing but weights, and the heaviest that a row can weigh, with a label or without."
     part = labelled_rows(PART, CHANCE, sample_weight=1.0 + np.arange(N))
     np.testing.assert_allclose(part.sample_weight, (1 + np.arange(N))[HAS] / CHANCE[HAS])
+    np.testing.assert_allclose(part.weight, np.where(HAS, (1 + np.arange(N)) / CHANCE, 0))
     assert part.n == N and repr(part) == f"<{HAS.sum()} of {N} samples have a label>"
-    by_hand = loss_interval(losses(Y, A, COSTS)[HAS], sample_weight=1 / CHANCE[HAS], bounds=(0, 5))
-    found = weighted_by_propensity(PART, A, COSTS, CHANCE)
-    assert (found.low, found.mean, found.high) == pytest.approx((by_hand.low, by_hand.mean, by_hand.high))
-    named = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"])
+    assert part.heaviest() == pytest.approx(((1 + np.arange(N)) / CHANCE).max())
+    assert (part.y_true[part.rows] == Y[HAS]).all() and not pd.isna(part.y_true).any()
+    part = labelled_rows(PART, CHANCE)
+    here = loss_interval(losses(Y, A, COSTS)[HAS], sample_weight=part.sample_weight, bounds=(0, 5),
+                         heaviest=part.heaviest())
     words = np.array(["ill" if v == 1 else "well" if v == 0 else None for v in PART.tolist()], object)
-    again = weighted_by_propensity(words, np.where(A == 1, "ill", "well"), named, CHANCE)
-    assert again.mean == found.mean
-    assert weighted_by_propensity(words, np.where(A == 1, "ill", "well"), dict(fp=1, fn=5), CHANCE,
-                                  positive="ill").mean == found.mean
+    said = Decisions(np.where(A == 1, "ill", "well"))
+    for y, model, positive in ((PART, Decisions(A), None), (words, said, "ill"),
+                               (pd.Series(words, [f"c{k}" for k in range(N)]), said, "ill")):
+        found = evaluate(y, {"m": model}, dict(fp=1, fn=5), propensity=CHANCE, positive=positive, rng=0)
+        assert found.best.loc[0, ["low", "cost", "high"]].tolist() == pytest.approx(
+            [here.low, here.mean, here.high])
 
 
 # ---- bounds
@@ -89,25 +93,20 @@ def test_bounds_need_labels_only_where_two_disagree():
 
 def test_with_all_labels_everything_is_the_ordinary_interval():
     plain = loss_interval(losses(Y, A, COSTS), bounds=(0, 5))
-    bounds, weighted = bounds_without_labels(Y, A, COSTS), weighted_by_propensity(Y, A, COSTS, 1)
-    powered, bought = prediction_powered(Y, A, COSTS, P), prediction_powered(Y, A, COSTS, P, propensity=1.,
-            strength=0)
-    for low, high in ((bounds.interval_low, bounds.interval_high),
-                      *((f.low, f.high) for f in (weighted, powered, bought))):
+    bounds, powered = bounds_without_labels(Y, A, COSTS), prediction_powered(Y, A, COSTS, P)
+    for low, high in ((bounds.interval_low, bounds.interval_high), (powered.low, powered.high)):
         assert (low, high) == pytest.approx((plain.low, plain.high), abs=1e-9)
 
 
 # ---- weights, guess and correction
 
-def test_clusters_and_weights_reach_the_engine():
-    plain = weighted_by_propensity(PART, A, COSTS, CHANCE)
-    grouped = weighted_by_propensity(PART, A, COSTS, CHANCE, clusters=np.arange(N) // 3)
-    assert grouped.mean == pytest.approx(plain.mean) and grouped.high - grouped.low > plain.high - plain.low
+def test_weights_reach_the_bounds():
     w = rng.integers(1, 4, N)
-    assert weighted_by_propensity(PART, A, COSTS, CHANCE, sample_weight=w).mean == pytest.approx(
-        np.average(losses(Y, A, COSTS)[HAS], weights=(w / CHANCE)[HAS]))
     assert bounds_without_labels(Y, A, COSTS, sample_weight=w).low == pytest.approx(np.average(losses(Y, A,
             COSTS), weights=w))
+    plain = bounds_without_labels(PART, A, COSTS)
+    grouped = bounds_without_labels(PART, A, COSTS, clusters=np.arange(N) // 3)
+    assert grouped.low == pytest.approx(plain.low) and grouped.interval_high > plain.interval_high
 
 
 def test_the_guess_is_corrected():
@@ -125,16 +124,6 @@ def test_the_guess_is_corrected():
     assert f"strength {slope:.2f}" in auto.notes[
         0] and auto.low < auto.mean < auto.high and auto.mean == pytest.approx(prediction_powered(part, A,
             COSTS, P, strength=slope).mean)
-    z = guess + np.where(HAS, (loss - guess) / CHANCE, 0)
-    assert prediction_powered(PART, A, COSTS, P, propensity=CHANCE,
-                              strength=1).mean == pytest.approx(z.mean())
-    w, known = np.where(HAS, 1 / CHANCE, 0), np.where(HAS, loss, 0)
-    # the least variance of w loss - strength (w - 1) guess
-    slope = np.cov(w * known, (w - 1) * guess)[0, 1] / np.var((w - 1) * guess, ddof=1)
-    assert 0 < slope < 1
-    bought = prediction_powered(PART, A, COSTS, P, propensity=CHANCE)
-    assert bought.mean == pytest.approx(prediction_powered(PART, A, COSTS, P, propensity=CHANCE,
-            strength=slope).mean)
     pair = prediction_powered(part, A, COSTS, np.column_stack([1 - P, P]), versus=B)
     assert 0 <= pair.p_value <= 1 and pair.low < pair.high
     own = prediction_powered(part, A, OWN, P, strength=1)
@@ -154,27 +143,24 @@ def guesses(y, p, draws):
 
 
 @pytest.mark.parametrize("n, labels", [(60, 6), (400, 40), (300, 100)])
-@pytest.mark.parametrize("bought", ["drawn", "alike", "apart"])
-@pytest.mark.parametrize("miss, paired", [(20, False), (20, True)])
-def test_no_guess_makes_the_interval_a_tenth_wider(n, labels, bought, miss, paired):
+@pytest.mark.parametrize("paired", [False, True])
+def test_no_guess_makes_the_interval_a_tenth_wider(n, labels, paired):
     """Each direction in which a guess can fail unseen is paid for: the truth as guess was 1.37 times as wide
-    as no guess; with a propensity
-    1.23 times as wide as weighting the labels alone."""
-    draws, costs = np.random.default_rng(n + miss), CostMatrix.binary(fp=1, fn=miss)
+    as no guess."""
+    draws, costs = np.random.default_rng(n + 20), CostMatrix.binary(fp=1, fn=20)
     y, p, d = population(n, draws)
-    d, versus = (p > 1 / (1 + miss)).astype(int), (p > .5).astype(int) if paired else None
-    chance = labels / n * ((.2 + 1.6 * draws.random(n)) if bought == "apart" else np.ones(n))
-    has = draws.random(n) < chance if bought != "drawn" else np.isin(np.arange(n),
-            draws.choice(n, labels, replace=False))
-    part, bid = np.where(has, y, np.nan), {} if bought == "drawn" else {"propensity": chance}
-    alone = prediction_powered(part, d, costs, p, versus=versus, strength=0, **bid)
-    if bought != "drawn" or not paired:
-        plain = weighted_by_propensity(part, d, costs, chance, versus=versus)
+    d, versus = (p > 1 / 21).astype(int), (p > .5).astype(int) if paired else None
+    few = draws.choice(n, labels, replace=False)
+    part = np.full(n, np.nan)
+    part[few] = y[few]
+    alone = prediction_powered(part, d, costs, p, versus=versus, strength=0)
+    if not paired:
+        plain = loss_interval(losses(y[few], d[few], costs), bounds=(0, 20))
         assert (alone.low, alone.high) == pytest.approx((plain.low, plain.high), abs=1e-9)
     for guess in guesses(y, p, draws):
-        found = prediction_powered(part, d, costs, guess, versus=versus, **bid)
-        assert found.high - found.low < 1.1 * (alone.high
-                                               - alone.low) and found.low <= found.mean <= found.high
+        found = prediction_powered(part, d, costs, guess, versus=versus)
+        assert found.high - found.low < 1.1 * (alone.high - alone.low)
+        assert found.low <= found.mean <= found.high
         assert not paired or (found.p_value < .05) == (found.low > 0 or found.high < 0)
 
 
@@ -197,74 +183,43 @@ def population(n, rng):
 
 
 def coverage(n, repeats):
-    "Of the weighted and of both prediction-powered intervals, dropping as a contrast."
+    "Of weights and of the prediction-powered interval, dropping as a contrast."
     y, _, d = population(400_000, np.random.default_rng(99))
-    truth, hits = losses(y, d, COSTS).mean(), np.zeros(4)
+    truth, hits = losses(y, d, COSTS).mean(), np.zeros(3)
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
         y, p, d = population(n, rng)
         chance = np.where(d == 1, .9, .25)
-        part = np.where(rng.random(n) < chance, y, np.nan)
+        one = labelled_rows(np.where(rng.random(n) < chance, y, np.nan), chance)
         even = np.full(n, np.nan)
         few = rng.choice(n, n // 4, replace=False)
         even[few] = y[few]
-        seen = ~np.isnan(part)
-        found = [weighted_by_propensity(part, d, COSTS, chance), prediction_powered(part, d, COSTS, p,
-                propensity=chance),
-                 prediction_powered(even, d, COSTS, p), loss_interval(losses(y[seen], d[seen], COSTS),
-                bounds=(0, 5))]
+        seen = losses(y[one.rows], d[one.rows], COSTS)
+        weights = {"sample_weight": one.sample_weight, "heaviest": one.heaviest()}
+        found = [loss_interval(seen, bounds=(0, 5), **weights), prediction_powered(even, d, COSTS, p),
+                 loss_interval(seen, bounds=(0, 5))]
         hits += [i.low <= truth <= i.high for i in found]
     return hits / repeats
 
 
 def test_coverage_small():
     held = coverage(500, 20)
-    assert (held[:3] >= .9).all() and held[3] < .9
+    assert (held[:2] >= .9).all() and held[2] < .9
 
 
 @pytest.mark.slow
 def test_coverage():
     held = coverage(800, 500)
-    assert (held[:3] >= .94).all() and held[3] < .5
+    assert (held[:2] >= .94).all() and held[2] < .5
 
 
-# ---- which labels
-
-def test_labels_are_bought_where_the_loss_is_uncertain():
-    plan = labels_to_buy(A, COSTS, P, 30)
-    spread = np.where(A == 1, 1, 5) * np.sqrt(P * (1 - P))
-    np.testing.assert_allclose(plan.spread, spread)
-    assert plan.propensity.sum() == pytest.approx(30) and ((0 < plan.propensity)
-            & (plan.propensity <= 1)).all()
-    free = plan.propensity < 1 - 1e-9
-    over = plan.propensity - .25 * 30 / N
-    assert np.ptp((over / spread)[free]) < 1e-9 and plan.standard_error < plan.uniform_error
-    pair = labels_to_buy(A, COSTS, P, 30, versus=B)
-    assert np.allclose(pair.propensity[A == B], .25 * 30 / N) and (pair.spread[A == B] == 0).all()
-    np.testing.assert_allclose(labels_to_buy(A, COSTS, P, 30, floor=1).propensity, 30 / N)
-    np.testing.assert_allclose(labels_to_buy(A, COSTS, P, N).propensity, 1)
-    np.testing.assert_allclose(labels_to_buy(A, COSTS, P, 30, versus=A).propensity, 30 / N)
-    assert labels_to_buy(A, OWN, P, 30).spread[0] == pytest.approx((OWN.array[0, 0, 1] if A[0]
-            else OWN.array[0, 1, 0]) * np.sqrt(P[0] * (1 - P[0])))
-    many = np.mean([plan.draw(seed) for seed in range(2000)], axis=0)
-    assert abs(many - plan.propensity).max() < .06 and (plan.draw(1) == plan.draw(1)).all()
-
-
-def test_no_allocation_has_a_smaller_error():
-    plan = labels_to_buy(A, COSTS, P, 30, floor=1e-9)
-    best = np.sum(plan.spread**2 / plan.propensity)
-    for seed in range(50):
-        other = plan.propensity * np.exp(.3 * np.random.default_rng(seed).normal(size=N))
-        other = np.minimum(other * 30 / other.sum(), 1)
-        assert np.sum(plan.spread**2 / other) * (other.sum() / 30) >= best * (1 - 1e-9)
-
-
-def test_rows_of_the_propensity_in_another_order_are_refused():
+def test_rows_in_another_order_are_refused():
     names = [f"c{k}" for k in range(N)]
     for decisions, versus in ((pd.Series(A, index=names), None), (A, pd.Series(B, index=names))):
         with pytest.raises(ValueError, match="in another order"):
-            weighted_by_propensity(PART, decisions, COSTS, pd.Series(CHANCE, index=names)[::-1],
-                                   versus=versus)
+            bounds_without_labels(pd.Series(PART, names)[::-1], decisions, COSTS, versus=versus)
+    with pytest.raises(ValueError, match="propensity: its index has the rows of y_true in another order"):
+        labelled_rows(pd.Series(PART, names), pd.Series(CHANCE, index=names)[::-1])
 
 
 # ---- the tipping point

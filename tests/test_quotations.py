@@ -15,7 +15,6 @@ PAGES = {
     "10_expected_cost": "expected_cost",
     "11_rivals": "expected_cost",
     "12_scores": "expected_cost",
-    "21_comparisons": "bootstrap",
     "30_cost_score": "cscore",
     "50_outperformance": "outperformance",
     "51_curves": "outperformance",

@@ -36,7 +36,7 @@ FN = np.arange(300) % 7 + 3.
 
 @pytest.mark.parametrize("costs, given, again", [
     (C, {}, []), (C, {"priors": .1, "confidence": .9}, []),
-    (C, {"priors": {0: .8, 1: .2}, "method": "betting", "rng": np.int64(3)}, []),
+    (C, {"priors": {0: .8, 1: .2}, "method": "percentile", "rng": np.int64(3)}, []),
     (CostMatrix(C, classes=["no", "yes"], decisions=["wait", "act \"now\""]), {"rule": {"a": "as given"}},
      []),
     (C, {"clusters": np.arange(300) // 2, "heaviest": 3}, ["clusters"]),

@@ -1,4 +1,4 @@
-"""Tables and figures of Zhao et al.: blocks against independent sources, mutants, life without data."""
+"""Tables and figures of Zhao et al.: blocks against independent sources, life without data."""
 
 import sys
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts
 from cost_eval.curves import outperformance_curve_auc, sample_directed_binary_tree
 from cost_eval.outperformance import outperformance
-from cost_eval.reproduce import ITEMS, Margin, compare, published, stored_rows, verdict
+from cost_eval.reproduce import ITEMS, Margin, compare, published, stored_rows
 from cost_eval.reproductions import outperformance as paper
 
 HEART = ["table5-heart", "table6-heart", "table8-heart", "conclusions-heart", "figure4", "figure6"]
@@ -270,7 +270,7 @@ def test_a_margin_has_the_error_of_the_mean_of_splits():
 def test_without_xgboost_trained_items_say_so(small_data, monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     done = paper.table_6_heart()
-    assert verdict(done.table) == "shown" and "cost_eval[book]" in done.note
+    assert (done.table["outcome"] == "").all() and "cost_eval[book]" in done.note
     assert paper.figure_7().figure is None
 
 
@@ -343,8 +343,6 @@ def test_table_4_and_section_4_describe_the_populations(populations, ours):
     assert (
         outcome["Loan General/Prevalence"] == "open" and outcome["Heart General/Prevalence"] == "open"
     )
-    paper.table_4(mutant="sets exchanged")
-    assert np.mean(ours["Heart Elder/Prevalence"]) == pytest.approx(0.1, rel=0.02)
     done = paper.section_4()
     for cell, percent in (("Heart Elder", 20), ("Heart General", 10), ("Loan Low-income", 15)):
         assert np.mean(ours[f"{cell}/positive, per cent"]) == pytest.approx(percent, rel=0.02)
@@ -353,8 +351,6 @@ def test_table_4_and_section_4_describe_the_populations(populations, ours):
     ] == 20_000
     outcome = done.table.set_index("cell")["outcome"]
     assert outcome["Loan/records"] == "open" and outcome["Heart/records"] == "open"
-    paper.section_4(mutant="sets exchanged")
-    assert np.mean(ours["Heart Elder/positive, per cent"]) == pytest.approx(10, rel=0.02)
 
 
 def splits(n=5, seed=0, tilt=0):
@@ -386,12 +382,6 @@ def test_trained_tables_hold_every_split(monkeypatch, ours, item, function):
         (name, column) = cell.removeprefix("Loan ").split("/")
         i, key = ("General", "Low-income", "Risky").index(name), paper._COLUMN_KEYS[item][column]
         assert ours[cell].tolist() == [split[i][key] for split in made.values], cell
-    paper._trained("loan", None, "full", "25 stumps")
-    paper._trained("loan", None, "full", "a fiftieth of the rows")
-    assert asked[1:] == [
-        (("loan", None, "full"), {"settings": "25 stumps"}),
-        (("loan", None, "full"), {"part": 0.02}),
-    ]
 
 
 def test_statements_about_the_loan_by_loops(monkeypatch, ours):
@@ -412,25 +402,20 @@ def test_statements_about_the_heart_by_loops(monkeypatch, ours):
     made = splits(seed=1)
     monkeypatch.setattr(paper, "train", lambda *which, **how: made)
     paper.conclusions_heart()
-    straight = dict(ours)
     means = {s: [np.mean([split[i][s] for split in made.values]) for i in range(3)] for s in paper._SCORES}
     for s, (general, elder, hospital) in means.items():
-        assert straight[f"Elder below General by {s}"].value == pytest.approx(general - elder)
-        assert straight[f"Elder below Hospital by {s}"].value == pytest.approx(hospital - elder)
+        assert ours[f"Elder below General by {s}"].value == pytest.approx(general - elder)
+        assert ours[f"Elder below Hospital by {s}"].value == pytest.approx(hospital - elder)
     s = "OPS(AUC) of PRC"
     closer = [min(a[s], c[s]) - b[s] - abs(a[s] - c[s]) for a, b, c in made.values]
     cell = f"General and Hospital closer to each other than to Elder by {s}"
-    assert straight[cell].value == pytest.approx(np.mean(closer))
+    assert ours[cell].value == pytest.approx(np.mean(closer))
     general, _, hospital = means["OPS(MCC)"]
-    assert straight["General above Hospital by OPS(MCC)"].value == pytest.approx(general - hospital)
+    assert ours["General above Hospital by OPS(MCC)"].value == pytest.approx(general - hospital)
     within = [0.01 - abs(a["OPS(Precision)"] - c["OPS(Precision)"]) for a, _, c in made.values]
-    assert straight["General and Hospital within .01 by OPS(Precision)"].value == pytest.approx(
+    assert ours["General and Hospital within .01 by OPS(Precision)"].value == pytest.approx(
         np.mean(within)
     )
-    paper.conclusions_heart(mutant="sets exchanged")
-    for s, (general, elder, hospital) in means.items():
-        assert ours[f"Elder below General by {s}"].value == pytest.approx(elder - general)
-        assert ours[f"Elder below Hospital by {s}"].value == pytest.approx(hospital - general)
 
 
 # function, panel, and for each cell: its positions, and its margin from heights h and scores s of the three

@@ -25,6 +25,7 @@ PLAIN = CostMatrix.binary(fp=1, fn=10)
 NAMED = CostMatrix.binary(fp=1, fn=10, classes=["well", "ill"])
 THREE = CostMatrix.zero_one(3, abstain=.2, classes=["a", "b", "c"])
 INDEX = rng.permutation(N) + 1000
+OTHER = np.clip(P + rng.normal(0, .2, N), .01, .99)
 
 
 class Forest:
@@ -80,18 +81,11 @@ def test_other_libraries():
         np.testing.assert_array_equal(read.y, Y, err_msg=name)
         np.testing.assert_allclose(read.models["p"].values[:, 1], P, rtol=1e-6)
     pl = pytest.importorskip("polars")
-    read = read_samples(pl.Series(WORDS), pl.DataFrame({"a": P, "b": S}), NAMED)
+    read = read_samples(pl.Series(WORDS), {"a": pl.Series(P), "b": pl.Series(S)}, NAMED)
     assert [m.kind for m in read.models.values()] == ["posteriors", "scores"]
-    stated = [{"ill": p, "well": 1 - p} for p in P.tolist()]
     pair = np.array(list(zip(P, 1 - P)), [("ill", float), ("well", float)])
-    for stated_so in (pl.DataFrame({"ill": P, "well": 1 - P}), pl.DataFrame({"of": stated}),
-                      pl.DataFrame({"p": [[1 - p, p] for p in P.tolist()],
-                                    "said": np.where(P > .5, "ill", "well")}), stated, pair,
-                  {"m": stated}, {"m": pd.Series([[1 - p, p] for p in P.tolist()])},
-                  [[{"label": k, "score": p} for k, p in one.items()] for one in stated]):
-        np.testing.assert_allclose(one(stated_so, WORDS, NAMED).values[:, 1], P)
-    np.testing.assert_allclose(one(pl.DataFrame({"m": [f"{100 * p!r}%" for p in P.tolist()]})).values[:, 1],
-                               P)
+    for stated in (pl.DataFrame({"ill": P, "well": 1 - P}), pair, [{"ill": p, "well": 1 - p} for p in P]):
+        np.testing.assert_allclose(one(stated, WORDS, NAMED).values[:, 1], P)
 
 
 @pytest.mark.parametrize("labels, positive", [(WORDS, "ill"), (2 * Y - 1, 1), (Y + 1, 2),
@@ -165,7 +159,7 @@ def test_what_is_said_goes():
 
 
 def test_models_by_name_by_column_alone():
-    frame = pd.DataFrame({"a": P, "b": S})
+    frame = pd.DataFrame({"a": P, "b": OTHER})
     assert list(read_samples(Y, frame, PLAIN).models) == ["a", "b"]
     assert list(read_samples(Y, frame["b"], PLAIN).models) == ["b"] and list(read_samples(Y, pd.Series(S),
             PLAIN).models) == ["model"]
@@ -302,12 +296,13 @@ REFUSED = {
     "a class": (lambda: read_samples(Y, {"rf": Forest}, PLAIN), r"models\['rf'\]: Forest"),
     "nothing": (lambda: read_samples(Y, {"rf": None}, PLAIN), r"models\['rf'\]"),
     "no models": (lambda: read_samples(Y, {}, PLAIN), "models: at least one"),
-    "counts": (lambda: read_samples(Y, pd.crosstab(Y, P > .5), PLAIN), "models: a table of counts"),
+    "counts": (lambda: read_samples(Y, pd.crosstab(Y, P > .5), PLAIN),
+               "models: 2 rows, but y_true has 120; .* counts go to expected_cost and interval"),
     "columns of others": (lambda: read_samples(Y, {"a": pd.DataFrame({"x": P, "z": 1 - P})},
                                                NAMED.to_frame().set_axis([0, 1]).set_axis([0, 1], axis=1),
                                                positive=1), "columns"),
     "percentages said": (lambda: read_samples(Y, Posteriors(100 * P), PLAIN),
-                         r"probabilities lie in \[0, 1\]; percentages are divided by 100"),
+                         r"probabilities lie in \[0, 1\]; divide percentages by 100"),
     "negative probabilities": (lambda: read_samples(Y, Posteriors(S), PLAIN), r"a score is Scores\(\.\.\.\)"),
     "a paid miss": (lambda: read_samples(Y, P, dict(fp=1, fn=-10)),
                     r"costs: a false negative \(fn\) costs -10.*positive numbers"),
@@ -326,14 +321,10 @@ REFUSED = {
     "labels in two spellings": (lambda: read_samples(np.where(np.arange(N) % 7, WORDS, "ill "), P, dict(fp=1,
         fn=2)), "3 labels.*one spelling to labels that are one class"),
     "a mapping a row": (lambda: read_samples(pd.Series([{"is": w} for w in WORDS]), P, NAMED),
-                        r"y_true: values such as .*; give \[v\['is'\] for v in values\]"),
-    "the most probable class only": (lambda: read_samples(WORDS,
-        [{"label": "ill" if p > .5 else "well", "score": max(p, 1 - p)} for p in P.tolist()], NAMED),
-        "'score', .* may be the confidence in the decisions 'label'"),
+                        r"y_true: values such as .*; give pandas.DataFrame\(list\(values\)\)"),
     "answers of a language model": (lambda: read_samples(WORDS,
         pd.DataFrame({"said": np.where(P > .5, "Ill.", "well")}), NAMED),
-        r"'said' \(no numbers, but '(Ill.|well)'\); name the models, columns of numbers or of the decisions "
-        r"\['well', 'ill'\]"),
+        r"'said' \(no numbers\); name the models, columns of numbers or of the decisions \['well', 'ill'\]"),
     "one weight": (lambda: read_samples(Y, P, PLAIN, sample_weight=1),
                    "sample_weight: .* give a list or an array with one for each sample"),
     "amounts of a spreadsheet": (lambda: read_samples(Y, P, dict(fp=1, fn=["5", *["$1,234.50"] * (N - 1)])),
@@ -382,204 +373,158 @@ def test_dates_are_labels():
 
 def test_columns_of_a_table():
     frame = pd.DataFrame({"id": np.arange(N), "row": np.arange(N)[::-1] + 7, "age": rng.integers(20, 80, N),
-                          "const": 3., "remark": "x", "visit_date": "2020", "label": WORDS,
-                          "p": P, "grade": rng.integers(1, 8, N), "b_ill": P, "b_well": 1 - P, "weight": 1.,
-                          "flag": Y})
+                          "const": 3., "remark": "x", "visit_date": "2020", "label": WORDS, "p": P,
+                          "confidence": OTHER, "b_ill": P, "b_well": 1 - P, "weight": 1., "flag": Y,
+                          "vectors": [[0, 1]] * N})
     found = read_table(frame, taken=["weight"])
-    assert found.label == "label" and set(found.models) == {"p", "grade", "b"}
-    assert found.left_out["flag"] == "the true labels again" and set(found.left_out) == {"id", "row", "age",
-            "const", "remark", "visit_date", "flag"}
+    assert found.label == "label" and set(found.models) == {"p", "b"}
+    assert found.left_out == {
+        **dict.fromkeys(("id", "row", "age", "visit_date", "confidence"), "its name"),
+        "const": "one value for all", "remark": "no numbers", "flag": "the true labels again",
+        "vectors": "no numbers"}
+    assert set(found.to_frame()["column"]) == set(frame) - {"weight"}
     read = read_samples(frame["label"], found.values(), NAMED)
     np.testing.assert_allclose(read.models["b"].values, read.models["p"].values)
-    assert read_table(frame[["flag", "p"]]).label == "flag" and read_table(frame[["p", "flag"]],
-            label="flag").models == {"p": "p"}
-    for call, words in ((lambda: read_table(frame[["p", "grade"]]), "label: none of the columns"),
+    counter = frame[["label", "p"]].assign(ref=np.arange(N)[::-1] + 7)
+    assert read_table(counter).left_out == {"ref": "a different whole number in each row"}
+    assert list(read_table(frame[["label"]].assign(points=rng.integers(1, 8, N))).models) == ["points"]
+    for call, words in ((lambda: read_table(frame[["p", "flag"]]),
+                         "label: none of the columns .* label='flag'"),
+                        (lambda: read_table(frame[["label", "p"]].assign(target=Y)),
+                         r"label: the columns \['label', 'target'\] are called like a label; .*='label'"),
                         (lambda: read_table(frame[["label", "id"]]), r"left out: 'id' \(its name\)"),):
         with pytest.raises(ValueError, match=words):
             call()
+    assert read_table(frame[["p", "flag"]], label="flag").models == {"p": "p"}
 
 
-def test_columns_of_models_that_are_named_or_look_otherwise():
-    words = np.where(P > .5, "ill", "well")
-    frame = pd.DataFrame({"label": WORDS, "patientID": np.arange(N) % 9, "Age (years)": 1., "said": words,
-                          "p": P, "q_well": 1 - P, "city": np.where(P > .5, "x", "y")})
-    found = read_table(frame)
-    assert found.models == {"p, q_well": {"well": "q_well", "ill": "p"}} and set(found.left_out) == {
-        "patientID", "Age (years)", "city", "said"}
-    found = read_table(frame.assign(said=np.where(P > .4, "ill", "well")).drop(columns="q_well"))
-    assert read_samples(frame["label"], found.values(), NAMED).models["said"].kind == "decisions"
+def test_columns_of_models_that_are_named():
+    frame = pd.DataFrame({"label": WORDS, "patientID": np.arange(N) % 9, "p": P, "q_well": 1 - P,
+                          "said": np.where(P > .4, "ill", "well")})
     named = read_table(frame, models={"one": "patientID", "two": {"well": "q_well"}})
     assert named.label == "label" and named.left_out == {} and len(named.notes) == 1
     np.testing.assert_allclose(read_samples(WORDS, named.values(), NAMED).models["two"].values[:, 1], P)
+    found = read_table(frame.drop(columns="q_well"))
+    assert read_samples(frame["label"], found.values(), NAMED).models["said"].kind == "decisions"
     with pytest.raises(ValueError, match=r"models\['one'\]: 'pp' is unknown; did you mean 'p'"):
         read_table(frame, models={"one": "pp"})
-    # of class c there is no sample
-    three = pd.DataFrame({"label": ["a", "b"] * 6, "m_a": .5, "m_b": .3, "m_c": .2})
-    assert read_table(three).models == {"m": {"a": "m_a", "b": "m_b", "c": "m_c"}}
 
 
-# ---- files as other programs write them: the columns of one model are one model
+@pytest.mark.parametrize("columns, name", [
+    (("p0", "p1"), "p"), ((0, 1), "model"), (("net_0", "net_1"), "net"), (("P 0", "P 1"), "P"),
+    (("no", "yes"), "model"), (("m_no", "m_yes"), "m"), ((".pred_no", ".pred_yes"), ".pred"),
+    (("a-no", "a-yes"), "a")])
+def test_columns_called_after_the_classes_are_one_model(columns, name):
+    "From a frame and from a table, in either order, with another model beside it."
+    y = Y if "no" not in str(columns) else np.where(Y, "yes", "no")
+    positive = None if y is Y else "yes"
+    frame = pd.DataFrame({columns[1]: P, "other": OTHER, columns[0]: 1 - P})
+    wanted = read_samples(y, {name: P, "other": OTHER}, dict(fp=1, fn=10), positive=positive)
+    found = read_table(frame.assign(label=y))
+    assert found.models == {name: dict(zip(wanted.costs.classes, columns)), "other": "other"}
+    for models in (found.values(), frame, frame[frame.columns[::-1]]):
+        read = read_samples(y, models, dict(fp=1, fn=10), positive=positive)
+        assert set(read.models) == {name, "other"}
+        np.testing.assert_allclose(read.models[name].values, wanted.models[name].values, atol=1e-12)
+    assert read.read_as.startswith("Read from the table: model") and f"{columns[0]!r} for" in read.read_as
 
-YES, SAID = np.where(Y, "yes", "no"), np.where(P > .5, "yes", "no")
-OTHER = np.clip(P + rng.normal(0, .2, N), .01, .99)
-TREE = rng.dirichlet([1, 1, 1], N)
-ABC = np.array(list("abc"))
-# columns as the tool's documentation or the tool itself names them: label first, and what the model says of
-# each class
-FOREIGN = {
-    "H2O, predict(): cut where F1 is largest": {"y": Y, "predict": (P > .31).astype(int), "p0": 1 - P,
-                                                "p1": P},
-    "H2O, a domain of words": {"outcome": YES, "predict": SAID, "no": 1 - P, "yes": P},
-    "caret, train()$pred": {"obs": YES, "pred": SAID, "no": 1 - P, "yes": P, "rowIndex": np.arange(N) % 50,
-                            "Resample": np.where(P > .5, "Fold1", "Fold2")},
-    "yardstick, two_class_example": {"truth": np.where(Y, "Class2", "Class1"), "Class1": 1 - P, "Class2": P,
-                                     "predicted": np.where(P > .5, "Class2", "Class1")},
-    "tidymodels, augment()": {"reference": YES, ".pred_class": SAID, ".pred_no": 1 - P, ".pred_yes": P},
-    "KNIME, Predictor nodes": {"Churn": YES, "P (Churn=no)": 1 - P, "P (Churn=yes)": P,
-                               "Prediction (Churn)": SAID, "Prediction (Churn) (Confidence)": np.maximum(P,
-        1 - P)},
-    "RapidMiner, Apply Model": {"label": YES, "prediction(label)": SAID, "confidence(no)": 1 - P,
-                                "confidence(yes)": P},
-    "Azure ML, Score Model": {"income": YES, "Scored Labels": SAID, "Scored Probabilities": P},
-    "Vertex AI": {"target": YES, "churn_no_scores": 1 - P, "churn_yes_scores": P},
-    "scikit-learn, DataFrame(predict_proba(X))": {"target": Y, 0: 1 - P, 1: P},
-    "polars, DataFrame(predict_proba(X))": {"target": Y, "column_0": 1 - P, "column_1": P},
-    "0 and 1 in words": {"actual": Y, "prob_No": 1 - P, "prob_Yes": P, "fold": np.arange(N) % 5,
-                         "customer_id": np.arange(N)},
-    "Orange, Predictions": {"y": YES, "Logistic Regression": SAID, "Logistic Regression (no)": 1 - P,
-                            "Logistic Regression (yes)": P, "Fold": np.arange(N) % 10},
-    "DataRobot": {"target": YES, "readmitted_yes_PREDICTION": P, "readmitted_no_PREDICTION": 1 - P,
-                  "readmitted_PREDICTION": SAID, "THRESHOLD": .5, "POSITIVE_CLASS": "yes"},
-    "Spark ML, toPandas() or CSV": {"label": Y.astype(float), "rawPrediction": [f"[{-s},{s}]" for s in S],
-                                    "probability": [f"[{1 - p!r},{p!r}]" for p in P.tolist()],
-                                    "prediction": (P > .5).astype(float)},
-    "vectors in lists, as DuckDB and polars hold them": {"label": Y, "probability": [[1 - p, p]
-        for p in P.tolist()]},
-    "WEKA, -classifications CSV -distribution": {"actual": np.where(Y, "2:yes", "1:no"),
-                                                 "inst#": np.arange(N), "predicted": np.where(P > .5, "2:yes",
-        "1:no"), "error": np.where((P > .5) != Y, "+", ""),
-                                                 "distribution": [f"{'*' * (p < .5)}{1 - p!r}"
-        for p in P.tolist()], "Unnamed: 5": [f"{'*' * (p > .5)}{p!r}" for p in P.tolist()]},
-    "SPSS Modeler": {"truth": YES, "$L-churn": SAID, "$LP-churn": np.maximum(P, 1 - P), "$LP-no": 1 - P,
-                     "$LP-yes": P},
-    "a spreadsheet's percentages, as text": {"label": YES, "P(no)": [f"{100 * (1 - p)!r}%"
-        for p in P.tolist()], "P(yes)": [f"{100 * p!r} %".replace(".", ",") for p in P.tolist()]},
-    "BigQuery ML, predicted_label_probs": {"label": YES, "predicted_label": SAID,
-                                           "predicted_label_probs": [[{"label": "yes", "prob": p},
-        {"label": "no", "prob": 1 - p}] for p in P.tolist()]},
-    "Vertex AI, batch prediction": {"label": YES, "predicted_churn": [{"classes": ["no", "yes"],
-        "scores": [1 - p, p]} for p in P.tolist()]},
-    "Snowflake, CLASSIFICATION!PREDICT": {"label": YES, "PREDICTION": [{"class": d,
-        "probability": {"no": 1 - p, "yes": p}} for d, p in zip(SAID, P.tolist())]},
-    "DataRobot, as a service": {"label": YES,
-                                "data": [{"prediction": d, "predictionValues": [{"value": 1 - p,
-        "label": "no"}, {"value": p, "label": "yes"}]} for d, p in zip(SAID, P.tolist())]},
-    "Hugging Face, pipeline(top_k=None)": {"label": Y, "output": [sorted([{"label": "LABEL_1", "score": p},
-        {"label": "LABEL_0", "score": 1 - p}], key=lambda one: -one["score"]) for p in P.tolist()]},
-    "the same as text in a CSV file": {"label": Y,
-                                       "output": [str([{"label": "LABEL_1", "score": p}, {"label": "LABEL_0",
-        "score": 1 - p}]) for p in P.tolist()], "why": [["a", "b"], {"c": 1}] * (N // 2), "note": "see [1]"},
-    "a number in a list, as Keras returns it": {"label": Y, "score": [[p] for p in P.tolist()],
-                                                "fold": np.arange(N) % 5},
-    "labels twice": {"class": YES, "class_code": Y, "p": P},
-    "in another order, with what is decided": {"y": Y, "malignant": P, "benign": 1 - P, "said": P > .5},
-    "of which two rows differ": {"y": Y, "P1": P, "P0": 1 - P, "said": np.where(np.arange(N) < 2, P <= .5,
-        P > .5)},
+
+def test_three_classes_and_what_a_report_begins_with():
+    y, p = np.array(list("abc"))[rng.integers(0, 3, N)], rng.dirichlet([1, 1, 1], N)
+    frame = pd.DataFrame(p, columns=list("bca")).assign(species=y)
+    found = read_table(frame, label="species")
+    assert found.models == {"model": dict(zip("abc", "abc"))}
+    costs = CostMatrix([[0, 1, 9], [2, 0, 1], [1, 4, 0]], classes=list("abc"))
+    one_, other = (evaluate(y, m, costs, rng=0) for m in (frame, Posteriors(frame[list("abc")].to_numpy())))
+    assert one_.best["cost"].tolist() == other.best["cost"].tolist()
+    assert one_.summary().startswith("Read: model 'model' (probabilities: 'a' for a, 'b' for b, 'c' for c); "
+                                     "left out 'species' (the true labels again).")
+    seen = y != "c"  # of class c there is no sample
+    assert read_table(frame[seen], label="species", costs=costs).models == found.models
+    with pytest.raises(ValueError, match=r"\['a', 'b'\] are named as the classes, but their rows do not sum"):
+        read_table(frame[seen], label="species")
+
+
+MARGIN = np.random.default_rng(4).normal(size=N)
+LOGS = [-np.log1p(np.exp(MARGIN)), -np.log1p(np.exp(-MARGIN))]
+BEYOND = r"\['%s'\] are numbers beyond \[0, 1\] beside probabilities, \['p"
+WHOSE = r"Posteriors\(frame\[.*?\]\.to_numpy\(\), classes=\["
+TWO_READINGS = {  # columns that may be one model or several -> what is said of them
+    "other names": ({"P (Churn=0)": 1 - P, "P (Churn=1)": P}, "add up to one number.*" + WHOSE),
+    "a model and its reverse": ({"lr": P, "inv": 1 - P}, "add up to one number.*" + WHOSE),
+    "margins": ({"a": -MARGIN, "b": MARGIN}, r"add up to one number.*Scores\(frame\[column\]\)"),
+    "margins called as the classes": ({"l0": -MARGIN, "l1": MARGIN}, "named as the classes.*do not sum to 1"),
+    "logarithms": ({"neg": LOGS[0], "pos": LOGS[1]}, "add up to one number.*" + WHOSE),
+    "percentages": ({"p0": 100 - 100 * P, "p1": 100 * P}, "named as the classes.*do not sum to 1 .100 at"),
+    "two decimals": ({"p0": (1 - P).round(2), "p1": (P + .004).round(2)}, "named as the classes"),
+    "numbered models": ({"model_0": P, "model_1": OTHER}, r"named as the classes.*dict\(frame\["),
+    "a score": ({"p": P, "points": S}, BEYOND % "points"),
+    "a feature": ({"p0": 1 - P, "p1": P, "income": 900 + 99 * S}, BEYOND % "income"),
 }
 
 
-@pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_file_is_its_plain_twin(name):
-    """The same numbers as from the one column that the model is, whether or not the label still stands in the
-    frame."""
-    columns = FOREIGN[name]
+@pytest.mark.parametrize("name", TWO_READINGS)
+def test_what_can_be_read_in_two_ways_is_refused_with_what_to_write(name):
+    columns, says = TWO_READINGS[name]
     frame = pd.DataFrame(columns)
-    label, costs = frame.columns[0], dict(fp=1, fn=10)
-    truth = frame[label].str.partition(":")[2] if "WEKA" in name else frame[label]
-    positive = max(truth.unique()) if truth.dtype.kind not in "bi" else None
-    rivals = {"said": frame["said"]} if "two rows" in name else {}
-    twin = read_samples(truth, {"m": P, **rivals}, costs, positive=positive)
-    found = read_table(frame)
-    assert found.label == label and set(found.frame) == {label, *found.left_out,
-            *(c for w in found.models.values() for c in (w.values() if isinstance(w, dict) else [w]))}
-    # WEKA's unnamed columns need theirs before them
-    turned = frame.drop(columns=label).iloc[:, :: 1 if "WEKA" in name else -1]
-    for models in (found.values(), frame, turned):
-        read = read_samples(truth, models, costs, positive=positive)
-        assert len(read.models) == 1 + len(rivals) and {m.kind for m in read.models.values()} == {m.kind
-                for m in twin.models.values()}
-        for own, plain in zip(sorted(read.models.values(), key=lambda m: m.kind),
-                              sorted(twin.models.values(), key=lambda m: m.kind)):
-            np.testing.assert_allclose(own.values, plain.values, atol=1e-12)
-        assert isinstance(models, dict) or read.read_as.startswith("Read from the table: model") and all(
-            repr(c) in read.read_as for c in found.left_out)
+    for call in (lambda: read_samples(Y, frame, PLAIN), lambda: read_table(frame.assign(label=Y))):
+        with pytest.raises(ValueError, match=f"models: .*{says}") as refused:
+            call()
+    given = {"frame": frame, "dict": dict, "Posteriors": Posteriors, "Scores": Scores}
+    (remedy,) = re.findall(r"dict\(frame\[\[.*?\]\]\)", str(refused.value))
+    kept = eval(remedy, given)
+    read = read_samples(Y, kept if len(kept) > 1 or "p" in kept else frame[[*kept]], PLAIN)
+    assert read.models and read_table(frame.assign(label=Y), models={c: c for c in kept}).models
+    if "to_numpy" in str(refused.value):
+        whose = re.search(r"Posteriors\(frame.*?\.to_numpy\(\), classes=\[", str(refused.value))[0] + "0, 1])"
+        if name in ("other names", "a model and its reverse"):
+            classes = whose if name == "other names" else whose.replace("0, 1", "1, 0")
+            np.testing.assert_allclose(one(eval(classes, given)).values[:, 1], P)
+        assert one(eval("Scores(frame[column])", given | {"column": frame.columns[-1]})).kind == "scores"
 
 
-def test_three_classes_under_their_bare_names_and_what_a_report_begins_with():
-    species = ABC[rng.integers(0, 3, N)]
-    frame = pd.DataFrame(TREE, columns=list("bca")).assign(species=species,
-            guess=np.array(list("bca"))[TREE.argmax(1)])
-    found = read_table(frame.rename(columns={"guess": "predicted"}))
-    assert found.label == "species" and found.models == {"model": dict(zip("abc",
-            "abc"))} and found.left_out == {"predicted": "the most probable of 'a', 'b', 'c'"}
-    costs = CostMatrix([[0, 1, 9], [2, 0, 1], [1, 4, 0]], classes=list("abc"))
-    one_, other = (evaluate(species, m, costs, rng=0)
-                   for m in (frame, {"model": Posteriors(frame[list("abc")].to_numpy())}))
-    assert one_.best["cost"].tolist() == other.best["cost"].tolist()
-    assert one_.summary().startswith(
-        "Read: model 'model' (probabilities: 'a' for a, 'b' for b, 'c' for c); left out 'species' (the true "
-        "labels again), 'guess' (the most probable")
-    unsure = frame.drop(columns=list("abc")).assign(sure=TREE.max(1))
-    assert list(read_samples(species, unsure, costs).models) == ["guess"]
-
-
-NEAR = {  # columns that might be taken for one model -> the models that they are
-    "a model and its reverse": ({"lr": P, "inv": 1 - P},
-                                r"the rows of \['lr', 'inv'\] sum to 1.*dict of names and columns"),
+APART = {  # columns that are a model each
     "sums of 1 in a few rows": ({"a": P, "b": np.where(np.arange(N) < 9, 1 - P, OTHER)}, ["a", "b"]),
-    "sums of 1 in all rows but one": ({"m_0": np.where(np.arange(N) == 9, .4 * P, 1 - P), "m_1": P},
-                                      ["m_0", "m_1"]),
-    "numbered models": ({"model_0": P, "model_1": OTHER}, ["model_0", "model_1"]),
-    "a rival that decides like it in nearly all rows": ({"p0": 1 - P, "p1": P,
-        "rule": np.where(np.arange(N) < 3, P <= .5, P > .5)}, ["p", "rule"]),
-    "a rival with a cut of its own": ({"p0": 1 - P, "p1": P, "cautious": P > .3}, ["p", "cautious"]),
-    "a rival that decides the reverse": ({"p": P, "prediction": P < .5}, ["p", "prediction"]),
+    "a rival that decides": ({"p0": 1 - P, "p1": P, "rule": P > .3}, ["p", "rule"]),
     "constant decisions": ({"p0": (1 - P) / 2 + .5, "p1": P / 2, "nobody": 0 * Y}, ["p", "nobody"]),
     "two constant decisions": ({"nobody": 0 * Y, "all": 0 * Y + 1}, ["nobody", "all"]),
     "a constant probability": ({"m": P, "prior": 0 * P + .3}, ["m", "prior"]),
     "two constant probabilities": ({"low": 0 * P + .3, "high": 0 * P + .7}, ["low", "high"]),
-    "confidence or probability": ({"said": P > .5, "sure": np.maximum(P, 1 - P)},
-                                  r"'sure', 0.5. to .*, may be the confidence in the decisions 'said' beside "
-                                  r"it, or tell of one class"),
-    "log-probabilities of what was said": ({"answer": np.where(P > .5, 1, 0), "logprob": np.log(np.maximum(P,
-        1 - P))}, r"'logprob', -.* may be the confidence in the decisions 'answer'.*c = np.exp\(frame"),
-    "confidence below a half": ({"answer": P > .5, "confidence": OTHER},
-                                "'confidence', .* may be the confidence in the decisions 'answer'"),
-    "confidence in words that are no classes": ({"pred_label": np.where(P > .5, "LABEL_1", "LABEL_0"),
-                                                 "score": np.maximum(P, 1 - P)},
-                                                 "'score', .* may be the confidence in the decisions "
-                                                 "'pred_label'"),
-    "percent": ({"p0": 100 - 100 * P, "p1": 100 * P},
-                "named as the classes, but its rows do not sum to 1 .*percentages divided by 100"),
+    "scores alone": ({"a": S, "b": 3 * S**3}, ["a", "b"]),
+    "nearly each other's reverse": ({"a": MARGIN, "b": -MARGIN + np.r_[1., np.zeros(N - 1)]}, ["a", "b"]),
+    "infinite scores": ({"a": np.r_[np.inf, S[1:]], "b": np.r_[-np.inf, S[1:]]}, ["a", "b"]),
 }
 
 
-@pytest.mark.parametrize("name", NEAR)
-def test_near_misses_are_not_taken_for_one_model(name):
-    columns, wanted = NEAR[name]
+@pytest.mark.parametrize("name", APART)
+def test_a_column_each(name):
+    columns, wanted = APART[name]
     frame = pd.DataFrame(columns)
-    for call in (lambda: read_samples(Y, frame, PLAIN), lambda: read_table(frame.assign(label=Y))):
-        if isinstance(wanted, str):
-            with pytest.raises(ValueError, match=wanted):
-                call()
-        else:
-            assert list(call().models) == wanted
-    if name not in ("percent", "confidence in words that are no classes"):
-        # what the messages advise
-        assert list(read_samples(Y, {c: frame[c] for c in frame}, PLAIN).models) == list(columns)
-    if "sure" in columns:
-        p = np.where(frame["said"] == 1, frame["sure"], 1 - frame["sure"])
-        np.testing.assert_allclose(one(Posteriors(p, classes=[1])).values[:, 1], P)
+    for found in (read_samples(Y, frame, PLAIN), read_table(frame.assign(label=Y))):
+        assert list(found.models) == wanted
+
+
+def test_text_that_holds_numbers_is_refused_with_what_to_write():
+    for text in ([f"{100 * p!r}%" for p in P.tolist()], [f"{100 * p!r} %" for p in P.tolist()]):
+        frame = pd.DataFrame({"label": Y, "p": text, "m": OTHER})
+        with pytest.raises(ValueError, match="models: column 'p' holds text, '") as refused:
+            read_table(frame)
+        remedy = re.search(r"give (frame\['p'\].*? / 100)", str(refused.value))[1]
+        np.testing.assert_allclose(eval(remedy, {"frame": frame}), P)
+        assert read_table(frame, models={"m": "m"}).models == {"m": "m"}
+    spoilt = pd.DataFrame({"label": Y, "m": [.5, "n/k", *P[2:]]})
+    with pytest.raises(ValueError, match="column 'm' holds text, 'n/k'"):
+        read_table(spoilt)
+
+
+def test_vectors_in_cells_become_columns_by_the_line_that_is_said():
+    given = {"numpy": np, "pandas": pd}
+    for cells in ([[1 - p, p] for p in P.tolist()], [{0: 1 - p, 1: p} for p in P.tolist()]):
+        values = pd.Series(cells)
+        with pytest.raises(ValueError, match="one number or label a sample is needed; give ") as refused:
+            one({"m": values})
+        remedy = str(refused.value).partition("; give ")[2]
+        np.testing.assert_allclose(one({"m": eval(remedy, given | {"values": values})}).values[:, 1], P)
 
 
 def test_ids_that_repeat_are_said():
@@ -622,16 +567,6 @@ def test_the_order_of_columns_and_models_changes_nothing_but_the_order():
             "a": "posteriors", "b": "scores", "c": "decisions"}
 
 
-@pytest.mark.parametrize("distinct", [20, 21])
-def test_percentages_have_more_values_than_grades(distinct):
-    "Twenty grades from 5 to 100 may be a scale of their own; one more, and they are asked about."
-    percent = np.repeat(np.linspace(5, 99, distinct), 20)
-    y = (np.arange(len(percent)) % 20 < percent / 5).astype(int)
-    if distinct == 20:
-        assert one(percent, y=y).kind == "scores"
-        return
-    with pytest.raises(ValueError, match="divided by 100 predict"):
-        one(percent, y=y)
 
 
 def test_huge_scores_are_no_counter_of_rows():
@@ -640,64 +575,38 @@ def test_huge_scores_are_no_counter_of_rows():
     assert list(read_table(frame).models) == ["m"]
 
 
-# ---- one model's other column
-
-MARGIN = np.random.default_rng(4).normal(size=40)
-TRUTH = (MARGIN + np.random.default_rng(5).normal(size=40) > 0).astype(int)
-
-
-@pytest.mark.parametrize("names", [("l0", "l1"), ("l1", "l0"), ("neg", "pos"), ("0", "1"), ("a", "b"),
-                                   ("logit_0", "logit_1")])
-@pytest.mark.parametrize("columns", [(-MARGIN, MARGIN), (-np.log1p(np.exp(MARGIN)),
-        -np.log1p(np.exp(-MARGIN)))], ids=["margins", "logarithms"])
-def test_two_margins_of_one_model_are_no_rivals(names, columns):
-    "They decide oppositely, so one of two models was always the worst. As a dict they are two."
-    frame = pd.DataFrame(dict(zip(names, columns)))
-    with pytest.raises(ValueError,
-                       match=r"give the positive class's column alone, Scores\(frame\[column\]\); if each is "
-                             r"a model, a dict"):
-        read_samples(TRUTH, frame, PLAIN)
-    assert list(read_samples(TRUTH, {"m": Scores(frame[names[1]])}, PLAIN).models) == ["m"]
-    assert list(read_samples(TRUTH, {name: Scores(frame[name]) for name in names},
-                             PLAIN).models) == list(names)
-    near = pd.DataFrame({"a": MARGIN, "b": -MARGIN + np.r_[1e-3, np.zeros(39)]})
-    assert list(read_samples(TRUTH, near, PLAIN).models) == ["a", "b"]
-
-
-@pytest.mark.parametrize("name", ["p0", "p_0", "P(0)", "prob_0", "proba0", "xgb_p0", "class_0", "P(no)",
-                                  "prob_no", "no_probability", "no", "probability_negative"])
-def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name):
-    p = pd.Series(1 / (1 + np.exp(MARGIN)), name=name)
-    words = np.array(["no", "yes"])[TRUTH]
-    for y, classes in ((words, ("no", "yes")),) if name == "no" else ((words, ("no", "yes")),
-            (TRUTH, (0, 1))):
-        costs = CostMatrix.binary(fp=1, fn=5, classes=classes)
-        for models in (p, p.to_frame(), {name: p}):
-            with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
-                read_samples(y, models, costs)
-        remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
-        read = read_samples(y, {name: eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})},
-                            costs)
-        np.testing.assert_allclose(read.models[name].values[:, 0], p)
-
-
-def test_columns_of_very_many_values_are_compared_in_little_memory():
-    many = np.arange(100_000)
-    assert samples_module._alike(many, many[::-1]) and not samples_module._alike(many, many // 2)
+@pytest.mark.parametrize("name, negative", [
+    *((name, 0) for name in ("p0", "p_0", "prob_0", "proba0", "xgb_p0", "class_0")), ("no", "no"),
+    ("prob_no", "no"), ("probability negative", "negative")])
+def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name, negative):
+    p = pd.Series(1 - P, name=name)
+    classes = {0: (0, 1), "no": ("no", "yes"), "negative": ("negative", "positive")}[negative]
+    y, costs = np.array(classes)[Y], CostMatrix.binary(fp=1, fn=5, classes=classes)
+    for models in (p, p.to_frame(), {name: p}):
+        with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
+            read_samples(y, models, costs)
+    remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
+    model = eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})
+    read = read_samples(y, {name: model}, costs)
+    np.testing.assert_allclose(read.models[name].values[:, 0], p)
+    assert one({f"{name}_x": P}, Y).kind == "posteriors"
 
 
 def test_json_is_read_to_the_last_digit_in_each_form():
-    values = np.append(np.random.default_rng(0).random(2000), [5e-324, 1e-310, 1.7976931348623157e308])
+    values = np.append(np.random.default_rng(0).random(2000), [1e-300, 1.7976931348623157e308])
     rows = [{"m": float(v)} for v in values]
     for name, text in (("x.jsonl", "\n".join(map(json.dumps, rows))), ("x.json", json.dumps(rows)),
                        ("y.json", json.dumps({"m": {k: float(v) for k, v in enumerate(values)}}))):
         assert (samples_module.read_file(text.encode(), name)["m"].to_numpy() == values).all(), name
 
 
-@pytest.mark.parametrize("text", ['{"y": 1, "m": 0.2, "m": 0.9}\n{"y": 0, "m": 0.1}',
-                                  '[{"y": 1, "m": 0.2, "m": 0.9}]', '{"m": [0.2], "y": [1], "m": [0.9]}',
-                                  '{"rows": [{"m": 1, "m": 2}]}'])
-def test_a_name_twice_in_a_json_object_is_refused(text):
-    for name in ("x.json", "x.jsonl"):
-        with pytest.raises(ValueError, match="column 'm' occurs twice; rename one"):
-            samples_module.read_file(text.encode(), name)
+def test_a_file_is_read_as_it_is_said_to_be_written(tmp_path):
+    frame = pd.DataFrame({"label": Y, "m": P})
+    frame.to_csv(tmp_path / "german.csv", index=False, sep=";", decimal=",")
+    for call in (read_table, lambda path: read_samples(Y, path, PLAIN)):
+        with pytest.raises(ValueError, match=r"german.csv: .* give sep=';' \(and decimal=','") as refused:
+            call(tmp_path / "german.csv")
+    said = dict(re.findall(r"(sep|decimal)='(.)'", str(refused.value)))
+    np.testing.assert_allclose(read_table(tmp_path / "german.csv", **said).frame["m"], P, rtol=1e-15)
+    with pytest.raises(ValueError, match="column 'm' holds text, '0,.*read the file with decimal=','"):
+        read_table(tmp_path / "german.csv", sep=";")

@@ -1,21 +1,17 @@
 """Looking again and watching: against other ways to compute the same, listing of every path, and simulation
 at thousands of looks."""
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import fisher_exact
 
 from cost_eval import core
 from cost_eval import mean_law as ml
 from cost_eval import planning as pl
 from cost_eval.costs import ExampleCosts
-from cost_eval.bootstrap import independent_difference, interval, loss_interval
-from cost_eval.confusion import ConfusionCounts
-from cost_eval.costs import CostMatrix
-from conftest import refuses, ROOT
-import json
+from cost_eval.bootstrap import interval, loss_interval
+from conftest import refuses
 
 STAKES, SHARES = ml.STAKES, np.exp(ml.LOG_SHARES)
 
@@ -65,30 +61,6 @@ def test_newton_stays_on_the_safe_side(monkeypatch):
                 and before[0][-1] < after[0][-1])
 
 
-def test_own_bounds_are_where_their_capital_reaches_the_bar():
-    rng = np.random.default_rng(0)
-    high = rng.choice([.5, 1, 3, 100], 80)
-    low = -rng.choice([0, .2], 80)
-    x = low + (high - low) * rng.choice([0, .3, 1], 80, p=[.8, .1, .1])
-    found = pl.confidence_sequence(x, bounds=(low, high))
-
-    def logs(x, low, high, m):
-        stakes, _place, logs = STAKES / (high - low)[0], .5, np.log(SHARES)
-        for i, (one, a, c) in enumerate(zip(x, low, high - low)):
-            guess, t = (.5 + sum((x[:i] - low[:i]) / (high - low)[:i])) / (i + 1), stakes * c
-            z = (one - a) / c - guess
-            bernstein = np.array([-np.log(1 - s) - s if s < .5 else np.nan for s in t]) * z**2
-            logs = logs + stakes * (one - m) - np.where(t < .5, bernstein, t**2 / 8)
-        return np.log(np.exp(logs - logs.max()).sum()) + logs.max()
-
-    for n in (1, 5, 80):
-        for end, sign in ((found.low[n - 1], 1), (found.high[n - 1], -1)):
-            a, b = (low, high) if sign == 1 else (-high, -low)
-            if abs(end - (low if sign == 1 else high)[:n].mean()) > 1e-9:
-                assert logs(sign * x[:n], a[:n], b[:n], sign * end) == pytest.approx(np.log(40), abs=1e-7)
-    assert (found.low <= found.high).all() and (found.low >= np.cumsum(low) / np.arange(1, 81) - 1e-12).all()
-
-
 def test_clusters_move_it_when_they_are_complete():
     x = stream(200)
     alone = pl.confidence_sequence(x, bounds=(0, 20))
@@ -107,7 +79,7 @@ def test_clusters_move_it_when_they_are_complete():
     assert wider.high[-1] - wider.low[-1] > found.high[-1] - found.low[-1]
 
 
-# one look is never wider than all looks
+# one look is the last of all looks
 
 ONCE = {  # losses, probabilities, bounds
     "errors": ([0, 1], [.9, .1], (0, 1)),
@@ -123,32 +95,25 @@ ONCE = {  # losses, probabilities, bounds
 
 @pytest.mark.parametrize("confidence", [.2, .95, .9999])
 @pytest.mark.parametrize("name", ONCE)
-def test_one_look_is_never_wider_than_the_last_of_all_looks(name, confidence):
-    "Nor does it depend on the order; and it is shorter, but for what cannot be seen."
+def test_one_look_is_the_last_of_all_looks(name, confidence):
+    "Which does not depend on the order."
     values, p, bounds = ONCE[name]
     for n in (2, 5, 40, 1000):
         x = np.random.default_rng(n).choice(values, n, p=p).astype(float)
         once = loss_interval(x, bounds=bounds, method="betting", confidence=confidence)
         last, rounding = pl.confidence_sequence(x, bounds=bounds,
                                                 confidence=confidence), 1e-12 * np.ptp(bounds)
-        assert once.low >= last.low[-1] - rounding and once.high <= last.high[-1] + rounding
-        if once.high - once.low < .99 * np.ptp(bounds): assert once.high - once.low < last.high[
-            -1] - last.low[-1]
-        again = loss_interval(x[np.random.default_rng(0).permutation(n)], bounds=bounds, method="betting",
-                              confidence=confidence)
-        assert [again.low, again.high] == pytest.approx([once.low, once.high], abs=rounding)
+        assert [once.low, once.high] == pytest.approx([last.low[-1], last.high[-1]], abs=rounding)
 
 
-def test_one_look_at_strata_is_never_wider_than_their_sequence():
-    "Rows of two classes, each with the weight by which it counts: the same capital, and (8.6) is never less."
+def test_one_look_at_strata_is_the_last_of_their_sequence():
+    "Rows of two classes, each with the weight by which it counts."
     costs, priors = np.array([[0, 1.], [20, 0]]), np.array([.97, .03])
-    counts = np.random.default_rng(0).multinomial([60, 40], [[.9, .1], [.2, .8]], (20, 2))
-    for table in counts:
+    for table in np.random.default_rng(0).multinomial([60, 40], [[.9, .1], [.2, .8]], (20, 2)):
         once = interval(table, costs, priors=priors, method="betting")
         z = costs * (priors * table.sum() / table.sum(1))[:, None]
         last = pl.confidence_sequence(np.repeat(z, table.ravel()), bounds=(0, z.max()))
-        assert once.low >= last.low[-1] - 1e-12 and once.high <= last.high[-1] + 1e-12
-        assert once.high - once.low < last.high[-1] - last.low[-1]
+        assert [once.low, once.high] == pytest.approx([last.low[-1], last.high[-1]], abs=1e-12)
 
 
 # the promise
@@ -174,7 +139,7 @@ def test_every_path_listed(p, confidence):
 
 
 def test_clusters_that_say_something_by_their_size():
-    "The mean of rows, where large clusters cost more; and own bounds that drift."
+    "The mean of rows, where large clusters cost more."
     rng, left_out = np.random.default_rng(0), 0
     true = (20 * .3 + 8 * .05) / 28
     for _ in range(30):
@@ -182,14 +147,6 @@ def test_clusters_that_say_something_by_their_size():
         wrong = rng.random(150) < np.where(size == 20, .3, .05)
         code = np.repeat(np.arange(150), size)
         found = pl.confidence_sequence(wrong[code] * 1., bounds=(0, 1), clusters=code, largest_cluster=20)
-        left_out += ((found.low > true) | (found.high < true)).any()
-    assert left_out <= 4
-    left_out = 0
-    for _ in range(30):
-        high = rng.exponential(1, 800) + .1
-        p = .02 + .3 * (np.arange(800) % 300 > 150)
-        found = pl.confidence_sequence(high * (rng.random(800) < p), bounds=(0 * high, high))
-        true = np.cumsum(high * p) / np.arange(1, 801)
         left_out += ((found.low > true) | (found.high < true)).any()
     assert left_out <= 4
 
@@ -203,12 +160,10 @@ def test_signs_order_and_blocks_do_not_matter(monkeypatch):
     assert turned.low == pytest.approx(-base.high) and turned.high == pytest.approx(-base.low)
     again = pl.confidence_sequence(rng.permutation(x), bounds=(0, 20))
     assert (again.low[-1], again.high[-1]) == pytest.approx((base.low[-1], base.high[-1]), abs=1e-12)
-    own = pl.confidence_sequence(x, bounds=(np.zeros(400), np.full(400, 20.)))
     monkeypatch.setattr(core, "BLOCK_BYTES", 50_000)
-    for name, bounds in ((base, (0, 20)), (own, (np.zeros(400), np.full(400, 20.)))):
-        small = pl.confidence_sequence(x, bounds=bounds)
-        assert small.low == pytest.approx(name.low, abs=1e-12) and small.high == pytest.approx(name.high,
-                abs=1e-12)
+    small = pl.confidence_sequence(x, bounds=(0, 20))
+    assert small.low == pytest.approx(base.low, abs=1e-12)
+    assert small.high == pytest.approx(base.high, abs=1e-12)
 
 
 def test_difference_sequence():
@@ -224,15 +179,6 @@ def test_difference_sequence():
     assert pl.confidence_sequence(a, bounds=(0, 20)).plot().get_xlim() == (1, 400)
 
 
-def test_bounds_without_width_and_losses_without_spread():
-    zero = np.zeros(5)
-    assert pl.confidence_sequence(zero, bounds=(zero, zero)).high.tolist() == [0] * 5
-    late = pl.confidence_sequence([0, 0, 1, 0, 1], bounds=(zero, np.array([0, 0, 1, 1, 1.])))
-    assert late.high[1] == 0 and late.high[4] <= .6 + 1e-12
-    same = pl.confidence_sequence([3.] * 5000, bounds=(0, 10))
-    assert same.low[-1] < 3 < same.high[-1] and same.high[-1] - same.low[-1] < .5
-
-
 X = [0, 1, 0, 1.]
 
 
@@ -246,87 +192,14 @@ test_bad_input = refuses([
      "largest_cluster: None.*here up to 2"),
     (lambda: pl.confidence_sequence(X, bounds=(0, 1), clusters=[0, 0, 1, 2], largest_cluster=1),
      "largest_cluster: must be at least 2"),
-    (lambda: pl.confidence_sequence(X, bounds=(np.zeros(4), np.ones(4)), clusters=[0, 0, 1, 1],
-                                    largest_cluster=2), "bounds: arrays, with clusters="),
+    (lambda: pl.confidence_sequence(X, bounds=(np.zeros(4), np.ones(4))), "bounds: .*shape"),
     (lambda: pl.difference_sequence(X, X[:3], bounds=(-1, 1)), "losses_b: 3 losses"),
     (lambda: pl.difference_sequence([2, 3], [0, 0], bounds=(-1, 1)), "losses_a - losses_b: 2 at position 0"),
-    (lambda: pl.cost_alarm(X, bounds=(np.zeros(4), np.ones(4)), limit=.1), "bounds: two numbers"),
-    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [0, 0]], [[0, 1], [5, 0]]).interval("rates"),
-     "part: 'rates', but a class is missing"),
-    (lambda: pl.cost_change([[9, 1], [1, 5]], [[9, 1], [1, 1]], [[0, 1], [5, 0]]).interval("amounts"),
-     "part: .*amounts"),
-    (lambda: pl.cost_change([[9.5, 1], [1, 5]], [[9, 1], [1, 1]], [[0, 1], [5, 0]]).interval(), "counts_b"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 1), limit=.1, looks=2),
-     "looks: are planned for losses of two values"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 2), reference=X, looks=2),
-     "looks: are planned for losses of two values"),
-    (lambda: pl.cost_alarm(X, costs=[[0, 1], [.5, 0]], reference=X, looks=2),
-     "looks: are planned for losses of two values"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=[1, 3]), "looks: the last is after 3 of 4"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=[3, 1, 4]), "looks: .*ascending"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=X, looks=5), "looks: must be from 1 to 4"),
     (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=[0, np.nan]), "reference"),
-    (lambda: pl.required_reference(.5, 3, 100), "times: 3 times 0.5 is above 1"),
-    (lambda: pl.required_reference(.01, 1.1, 50, n_sets=50),
-     "rows: of 50 rows no reference gives a power of 0.8"),
-    (lambda: pl.cost_change([[0, 0], [0, 0]], [[1, 1], [1, 1]], [[0, 1], [5, 0]]),
-     "reference: a period without examples"),
 ])
 
 
 # watching
-
-def test_parts_of_a_change_are_averages_over_all_orders():
-    rng = np.random.default_rng(0)
-    old, new = rng.integers(1, 50, (2, 3, 4))
-    c, d = rng.normal(size=(2, 3, 4))
-    found = pl.cost_change(old, new, c, now_costs=d)
-
-    def factors(table):
-        return table.sum(1, keepdims=True) / table.sum(), table / table.sum(1, keepdims=True)
-
-    before, after, parts = [*factors(old), c], [*factors(new), d], np.zeros(3)
-    for order in permutations(range(3)):
-        now = list(before)
-        for k in order:
-            start = (now[0] * now[1] * now[2]).sum()
-            now[k] = after[k]
-            parts[k] += ((now[0] * now[1] * now[2]).sum() - start) / 6
-    assert [found.prevalence, found.rates, found.amounts] == pytest.approx(parts.tolist(), abs=1e-12)
-    assert found.total == pytest.approx(parts.sum(), abs=1e-12) == pytest.approx(found.now - found.reference,
-            abs=1e-12)
-    assert found.cells.shape == (3, 4, 3) and found.cells.sum((0, 1)) == pytest.approx(parts, abs=1e-12)
-    turned = pl.cost_change(new, old, d, now_costs=c)
-    assert turned.rates == pytest.approx(-found.rates) and turned.total == pytest.approx(-found.total)
-
-
-def test_one_cause_alone_has_the_whole_change():
-    base, costs = np.array([[90, 10], [5, 15]]), np.array([[0, 1], [20, 0.]])
-    more = pl.cost_change(base, [[45, 5], [10, 30]], costs)
-    assert more.prevalence == pytest.approx(more.total) and more.rates == pytest.approx(
-        0) and more.amounts == 0
-    worse = pl.cost_change(base, [[80, 20], [10, 10]], costs)
-    assert worse.rates == pytest.approx(worse.total) and worse.prevalence == pytest.approx(0)
-    costlier = pl.cost_change(base, base, costs, now_costs=2 * costs)
-    assert costlier.amounts == pytest.approx(costlier.total) == pytest.approx(costlier.reference)
-    gone = pl.cost_change(base, [[90, 10], [0, 0]], costs)
-    assert gone.rates == 0 and gone.prevalence == pytest.approx(gone.total)
-    never = pl.cost_change([[9, 1], [0, 0]], [[8, 2], [0, 0]], costs)
-    assert never.total == pytest.approx(.1) == pytest.approx(never.rates)
-
-
-def test_months_labels_and_frames_of_changes():
-    costs = CostMatrix.binary(fp=1, fn=20, classes=("well", "ill"), decisions=("wait", "act"))
-    old = ConfusionCounts([[90, 10], [5, 15]], classes=("well", "ill"), decisions=("wait", "act"))
-    new = ConfusionCounts([[15, 5], [10, 70]], classes=("ill", "well"), decisions=("act", "wait"))
-    assert pl.cost_change(old, new, costs).total == pytest.approx(110 / 100 - 110 / 120)
-    months = np.array([[[90, 10], [5, 15]], [[80, 20], [10, 10]]])
-    found = pl.cost_change(months[0], months, costs.array)
-    assert found.total.shape == (2,) and found.total[0] == 0 and list(found.to_frame())[:6] == ["total",
-            "prevalence", "rates", "amounts", "reference", "now"]
-    assert len(found.plot().patches) == 6 and len(pl.cost_change(months[0], months[1],
-            costs.array).plot().patches) == 3
-
 
 def test_the_alarm_is_what_gamblers_have_who_begin_one_by_one(monkeypatch):
     rng = np.random.default_rng(0)
@@ -359,84 +232,6 @@ def test_false_alarms_are_as_rare_as_promised_and_a_late_rise_is_noticed():
     assert pl.cost_alarm(x, bounds=(0, 2), reference=x[:3000]).bar == 40
 
 
-def test_the_parts_of_a_change_have_the_intervals_of_two_samples():
-    costs, old, new = np.array([[0, 1], [20, 0.]]), np.array([[900, 100], [5, 45]]), np.array([[790, 110],
-            [30, 70]])
-    found = pl.cost_change(old, new, costs)
-    assert found.interval() == independent_difference(new, old, costs)
-    at = independent_difference(new, old, costs, priors=(old.sum(1) / old.sum() + new.sum(1) / new.sum()) / 2)
-    rates, mix = found.interval("rates"), found.interval("prevalence", confidence=.9)
-    assert [rates.low, rates.high, rates.mean] == pytest.approx([at.low, at.high,
-            found.rates]) and mix.confidence == .9
-    assert mix.mean == pytest.approx(found.prevalence) and mix.low < found.prevalence < mix.high
-    still = pl.cost_change(old, [[1800, 200], [10, 90]], costs)
-    assert not any(still.interval(part).rejects for part in ("total", "prevalence", "rates"))
-    dearer = pl.cost_change(old, old, costs, now_costs=5 * costs)
-    assert dearer.interval().mean == pytest.approx(dearer.total) and dearer.interval().low > 0
-    stack = pl.cost_change(old, np.stack([new, old]), costs).interval("rates")
-    assert (stack.low[0], stack.high[0]) == pytest.approx((rates.low, rates.high)) and not stack.rejects[1]
-    gone = pl.cost_change(old, [[90, 10], [0, 0]], costs)
-    assert gone.interval("prevalence").high < 0 and gone.rising[1] == 1 and np.isnan(pl.cost_change(old * 1.5,
-            new, costs).rising).all()
-    misses = fisher_exact([[5, 45], [30, 70]], "less").pvalue
-    assert found.rising == pytest.approx([min(1, 3 * fisher_exact([[100, 900], [110, 790]], "less").pvalue),
-                                          1.5 * misses])
-
-
-@pytest.mark.parametrize("looks", [(2, 4, 8), (1, 2, 3, 4, 5, 6, 7, 8), (8,)])
-def test_false_alarms_of_counts_over_all_looks_are_within_the_rate_for_every_rate_of_errors(looks,
-        monkeypatch):
-    "All 65,536 courses of 8 + 8 rows, also where only few errors are listed; fewer errors never ring sooner."
-    rows = (np.arange(2**16)[:, None] >> np.arange(16)) & 1
-    sizes, spent = pl._planned(looks, 8, 8)
-    for listed in (200, 5):
-        monkeypatch.setattr(pl, "_LISTED", listed)
-        for rate in (.05, .3):
-            rings = (pl._evidence(rows[:, :8].sum(1), rows[:, 8:].cumsum(1)[:, sizes - 1], 8, sizes,
-                                  rate * spent) >= 1).any(1)
-            for p in np.linspace(.02, .98, 25):
-                assert rings @ (p ** rows.sum(1) * (1 - p) ** (16 - rows.sum(1))) <= rate
-            if listed == 200:
-                assert rings.any()
-                for k in range(8, 16):  # one error more among the new rows
-                    assert (rings <= rings[np.arange(2**16) | (1 << k)]).all()
-
-
-def test_misses_that_have_tripled_are_noticed():
-    "A10: at .004 with 1,000 reference rows; Fisher's test in one look after 4,000 further has power .76."
-    rng, R = np.random.default_rng(0), 2000
-    for looks, least, first in ((16, .68, 9), (None, .38, None), (1, .72, 1)):
-        sizes, spent = pl._planned(looks, 1000, 4000)
-        old = rng.binomial(1000, .004, R)
-        more, same = (rng.binomial(np.diff(sizes, prepend=0), p, (R, len(sizes))).cumsum(1)
-                      for p in (.012, .004))
-        rings, false = (pl._evidence(old, x, 1000, sizes, .05 * spent) >= 1 for x in (more, same))
-        assert rings.any(1).mean() > least and false.any(1).mean() < .05
-        assert first is None or np.median(rings[rings.any(1)].argmax(1)) + 1 <= first
-    x, before = (rng.permutation(np.repeat([20., 0], [k, n - k])) for k, n in ((60, 4000), (3, 1000)))
-    found = pl.cost_alarm(x, costs=[[0, 20], [20, 0]], reference=before, looks=16)
-    sizes, spent = pl._planned(16, 1000, 4000)
-    assert found.at == sizes[np.argmax(pl._evidence(np.array([3]), (x > 0).cumsum()[None, sizes - 1], 1000,
-                                                    sizes, .05 * spent) >= 1)]
-    assert found.bar == 20 and found.limit[0] == pytest.approx(.06) and found.capital[found.at
-            - 2] < 20 and found.capital[0] == 1
-    # the same plan, while it runs
-    half = pl.cost_alarm(x[:found.at], costs=[[0, 20], [20, 0]], reference=before, looks=sizes)
-    assert half.at == found.at
-    late = np.concatenate([rng.random(5000) < .1, rng.random(700) < .3]) * 1.
-    assert 5000 < pl.cost_alarm(late, bounds=(0, 1), reference=(rng.random(1000) < .1) * 1.).at
-
-
-def test_the_reference_that_is_asked_for_delivers_its_power():
-    m = pl.required_reference(.01, 3, 2000, looks=8, n_sets=400)
-    sizes, spent = pl._planned(8, m, 2000)
-    rng = np.random.default_rng(9)
-    x = rng.binomial(250, .03, (2000, 8)).cumsum(1)
-    assert (pl._evidence(rng.binomial(m, .01, 2000), x, m, sizes, .05 * spent)
-            >= 1).any(1).mean() == pytest.approx(.8, abs=.06)
-    assert pl.required_reference(.01, 4, 2000, looks=8, n_sets=400) < m
-
-
 def test_the_mix_of_classes_may_change_where_each_has_its_limit():
     rng, false = np.random.default_rng(2), 0
     for _ in range(40):
@@ -445,22 +240,6 @@ def test_the_mix_of_classes_may_change_where_each_has_its_limit():
         assert pl.cost_alarm(x, bounds=(0, 5), limit=.25).at is not None
         false += pl.cost_alarm(x, bounds=(0, 5), limit=np.where(ill, 1.5, .1)).at is not None
     assert false <= 4
-
-
-def test_the_months_are_those_of_the_curves():
-    "The year of 51 is told again, not another one."
-    def source(stem, text):
-        cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
-        return next(code for cell in cells if cell["cell_type"] == "code"
-                    and text in (code := "".join(cell["source"])))
-
-    here, there = {"np": np, "cost_change": pl.cost_change, "test_close": lambda *a, **k: None}, {"np": np,
-            "BinaryCounts": dict}
-    exec(source("22_how_many", "def tables_of_a_year"), here)
-    exec(source("51_curves", "year = BinaryCounts("), there)
-    year = there["year"]
-    told = np.moveaxis(np.array([[year["tn"], year["fp"]], [year["fn"], year["tp"]]]), -1, 0)
-    assert np.array_equal(here["year"], told)
 
 
 OWN = ExampleCosts(fp=1, fn=np.r_[np.linspace(2, 30, 199), 40], classes=["genuine", "fraud"])

@@ -143,7 +143,7 @@ def planning(ratio):
     from cost_eval.planning import paired_power
 
     joint = np.array([[[.43, .02], [0, .05]], [[.01, .01], [0, .48]]])
-    return [f"power {paired_power(joint, [[0, 1], [ratio, 0]], 1000):.3f}"]
+    return [f"power {paired_power(joint, [[0, 1], [ratio, 0]], 1000, n_sets=500):.2f}"]
 
 
 def stopping(saving):

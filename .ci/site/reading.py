@@ -422,34 +422,19 @@ def reference(entries):
 
 
 def scoreboard(project):
-    "The committed board, item by item, and the run of this machine if there was one."
-    from cost_eval.reproduce import OUTCOMES, bar, by_paper, overview, scoreboard, stored_board
-    board = stored_board()
+    "The committed board, paper by paper and item by item."
+    from cost_eval.reproduce import ITEMS, scoreboard
+    items = scoreboard()
     parts = ["---\ntitle: Scoreboard\ndescription: Every table and figure of the five papers, recomputed, and what came out.\n---\n",
              "This is the committed board: the full budget, with all the data. The rules are in [Reproductions](91_reproduce.ipynb), what the "
              "papers' own inputs refute in the [errata](93_errata.ipynb).\n",
-             turned(scoreboard(board, "markdown")) + "\n"]
-    if project.board():
-        import pandas as pd
-        mine = pd.read_csv(project.board(), keep_default_na=False)
-        counts = [f"{len(b)} items, {int((~b['heat_map'].astype(bool) * b[list(OUTCOMES)].sum(axis=1)).sum())} rows" for b in (mine, board)]
-        parts.append("## The run of this machine\n\nBefore this site was built, `cost-eval reproduce` ran here, with the "
-                     f"{' and the '.join(sorted(set(mine['budget'])))} budget and the data at hand: {counts[0]} where the committed board has {counts[1]}. "
-                     "An item without its data, or left to the full budget, has no rows.\n\n"
-                     '<p><a href="reproduced/scoreboard.html">Its figures, and every cell beside the published one</a></p>\n')
-    items, papers = overview(board), by_paper(board)
+             turned(scoreboard(form="markdown")) + "\n"]
     cell = lambda text: str(text).replace("|", chr(92) + "|")
-    grouped = lambda names: ", ".join(dict.fromkeys(re.sub("/.*", "/*", name) for name in names.split(", ")))
-    for paper, rows in items.groupby(items["item"].str.partition("/")[0], sort=False):
+    grouped = lambda names: ", ".join(dict.fromkeys(re.sub("/.*", "/*", name) for name in names))
+    for paper, rows in items.groupby(items.index.str.partition("/").get_level_values(0), sort=False):
         stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
-        title = lambda row: f"[{cell(row.title)}]({stem}.ipynb#{slug(row.function)})" if stem and row.function else cell(row.title)
-        behind = lambda row: "; ".join(filter(None, [row.rows, row.resolution and f"resolution at most {row.resolution}", row.data and f"data: {grouped(row.data)}",
-                                                     f"{row.seconds:.0f} s of computing" if row.seconds >= 10 else "", cell(row.note)]))
-        lines = [f"| {title(row)} | {row.verdict} | {behind(row)} |" for row in rows.itertuples()]
-        counts = papers.loc[paper]
-        said = f"{counts['printed']} numbers printed, {counts['set-up or repeats']} of them set-up or repeats; {counts['compared']} compared"
-        maps = f"; heat maps apart: {counts['heat-map cells']}" if counts["heat-map cells"] else ""
-        parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\n{said}{maps}. An item's title leads to the cell that computes it.\n\n"
-                     f"{bar(counts[list(OUTCOMES)].to_dict())}\n\n| item | verdict | rows, and what stands behind them |\n| --- | --- | --- |\n"
-                     + "\n".join(lines) + "\n")
+        link = lambda name, title: f"[{title}]({stem}.ipynb#{slug(ITEMS[name].function.__name__)})" if stem else title
+        lines = [f"| {link(name, cell(row.title))} | {row.rows} | {grouped(ITEMS[name].needs)} |" for name, row in rows.iterrows()]
+        parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\nAn item's title leads to the cell that computes it.\n\n"
+                     "| item | rows | data |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)

@@ -50,25 +50,21 @@ def _plot_figure_1(levels=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)):
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #6089a75d
-@reproduces("cost_score", "figure1", mutants=("arithmetic mean", "recall and precision added"))
-def figure_1(mutant=""):
+@reproduces("cost_score", "figure1")
+def figure_1():
     "Figure 1: contours of F1 on the precision-recall plane"
     use_style()
     recall, level = np.meshgrid(np.linspace(0.01, 1, 400), np.linspace(0.01, 0.99, 99))
     step = np.diff(_f1_contour(recall, level), axis=1)
     p, r = np.meshgrid(np.linspace(0.01, 1, 100), np.linspace(0.01, 1, 100))
     score, apart = 2 * p * r / (p + r), p != r
-    if mutant == "arithmetic mean":
-        score = (p + r) / 2
-    elif mutant:
-        score = p + r
     ours = {
         "slope negative everywhere": (step[np.isfinite(step)] < 0).all(),
         "F1 equals precision and recall where they are equal": np.allclose(score[~apart], p[~apart]),
         "between unequal precision and recall F1 is nearer the lower": (score < (p + r) / 2)[apart].all(),
     }
-    figure = None if mutant else _plot_figure_1()
-    for line, text in zip(figure.axes[0].lines, figure.axes[0].texts) if figure else ():
+    figure = _plot_figure_1()
+    for line, text in zip(figure.axes[0].lines, figure.axes[0].texts):
         drawn = line.get_xydata()[~np.isnan(line.get_ydata())]
         harmonic = 2 / (1 / drawn).sum(axis=1)
         drawn_as_computed(f"contour {text.get_text()}", harmonic, np.full(len(drawn), float(text.get_text())))
@@ -150,24 +146,18 @@ def _convex_counterexample(ratio=1.0, level=0.5, prevalence=0.3, n=50):
     return recall, precision, fpr
 
 
-def _slope_statements(mutant="") -> dict:
+def _slope_statements() -> dict:
     "The three statements on the slope of a contour, by finite differences, for the paper's three ratios."
     recall, found = np.linspace(0.05, 1, 400), []
     for ratio in _POINTS:
-        around = 1 / ratio if mutant == "1/r_c" else ratio
 
         def steps(levels):  # along contours, where they are inside the square
             p = isocost_precision(recall, np.asarray(levels)[:, None], ratio)
-            if mutant == "precision and recall swapped":
-                p = -p
             step = np.diff(p, axis=1)
             return step[np.isfinite(step)]
 
-        falling, rising = (
-            steps(around * np.linspace(0.05, 0.95, 19)),
-            steps(around * np.linspace(1.05, 5, 20)),
-        )
-        flat = np.allclose(isocost_precision(recall, around, ratio), 1 / (1 + ratio))
+        falling, rising = (steps(ratio * np.linspace(*of)) for of in ((0.05, 0.95, 19), (1.05, 5, 20)))
+        flat = np.allclose(isocost_precision(recall, ratio, ratio), 1 / (1 + ratio))
         found.append(((falling < 0).all(), (rising > 0).all(), flat))
     names = (
         "slope negative where C_score < r_c",
@@ -177,37 +167,33 @@ def _slope_statements(mutant="") -> dict:
     return dict(zip(names, np.all(found, axis=0)))
 
 
-def _order_statements(mutant="") -> dict:
+def _order_statements() -> dict:
     "The order of the optima in recall and precision, over a grid of normal models."
     found = []
     for distance in (1, 1.5, 2, 3):
         for prevalence in (0.05, 0.1, 0.3, 0.5):
             at = {}
             for ratio, name in _POINTS.items():
-                best = _NormalModel(distance, prevalence).best(1 / ratio if mutant == "1/r_c" else ratio)
+                best = _NormalModel(distance, prevalence).best(ratio)
                 at[name] = best.tpr, best.precision
-                if mutant == "precision and recall swapped":
-                    at[name] = at[name][::-1]
             found.append((at["B"][0] > at["A"][0] > at["C"][0], at["C"][1] > at["A"][1] > at["B"][1]))
     names = "recall of the optimum: B above A above C", "precision of the optimum: C above A above B"
     return dict(zip(names, np.all(found, axis=0)))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b811c8e2
-@reproduces("cost_score", "figure2", mutants=("1/r_c", "precision and recall swapped"))
-def figure_2(mutant=""):
+@reproduces("cost_score", "figure2")
+def figure_2():
     "Figure 2: contours of the cost score for three cost ratios, with the best points A, B and C"
     use_style()
     recall, precision, _ = _convex_counterexample()
     apart = np.ptp(cost_score_from_precision(precision, recall, 1)) > 1e-9
     footnote = "two convex curves touch once"
-    ours = _slope_statements(mutant) | _order_statements(mutant) | {footnote: apart}
+    ours = _slope_statements() | _order_statements() | {footnote: apart}
     notes = {
         footnote: "they can touch all along; for a concave curve and C below r_c the claim holds",
         "*of the optimum*": "16 normal models, for the paper does not say which model it drew",
     }
     table = compare(published("cost_score", "figure2"), ours, own_inputs=[footnote], notes=notes)
-    if mutant:
-        return Reproduction(table)
     model = _NormalModel()
     bests = {ratio: model.best(ratio) for ratio in _POINTS}
     figure = _plot_contours(model.counts(np.linspace(-6, 6, 1000)), bests, _POINTS.values())
@@ -226,12 +212,12 @@ def _family(counts, cost_ratio, k) -> BinaryCounts:
     return BinaryCounts(tp=counts.tp + k, fp=fp, fn=counts.fn - k, tn=tn)
 
 
-@reproduces("cost_score", "table4", mutants=("k for r_c k", "1/r_c"))
-def table_4(mutant=""):
+@reproduces("cost_score", "table4")
+def table_4():
     "Table 4: the confusion matrices along a contour"
     start, k, found = BinaryCounts(tp=100, fp=60, fn=40, tn=900), np.arange(0, 41, 10), []
     for ratio in (0.1, 1, 10):
-        c = _family(start, {"k for r_c k": 1, "1/r_c": 1 / ratio}.get(mutant, ratio), k)
+        c = _family(start, ratio, k)
         found.append(
             [
                 np.ptp(c.fp + ratio * c.fn) < 1e-9,
@@ -262,23 +248,19 @@ def _proportional(a, b) -> Margin:
     return Margin(1e-9 - np.ptp(a / b) / np.mean(a / b))
 
 
-@reproduces("cost_score", "equations", mutants=("1/r_c", "errors weighted"))
-def equations(mutant=""):
+@reproduces("cost_score", "equations")
+def equations():
     "Equations (8), (13), (16) and (17): the same score twice, and the score beside F1"
     rng = np.random.default_rng(0)
     counts = BinaryCounts.from_rates(10_000, 0.1, *rng.uniform(0.01, 0.99, (2, 1000)))
-    eight = np.concatenate([_equations(counts, r)["(8)"] for r in _POINTS])
-    thirteen = np.concatenate(
-        [_equations(counts, 1 / r if mutant == "1/r_c" else r)["(13)"] for r in _POINTS]
-    )
-    at_one, wrong = _equations(counts, 1.0), counts.fp + (2 if mutant == "errors weighted" else 1) * counts.fn
+    eight, thirteen = (np.concatenate([_equations(counts, r)[k] for r in _POINTS]) for k in ("(8)", "(13)"))
+    at_one, wrong = _equations(counts, 1.0), counts.fp + counts.fn
     ours = {
         "(8) and (13) are proportional on a data set": _proportional(eight, thirteen),
         "(16): at ratio 1 C_score is proportional to FP + FN": _proportional(at_one["(13)"], wrong),
         "(17): 1/F1 - 1 is proportional to (FP + FN)/TP": _proportional(at_one["(15)"], wrong / counts.tp),
     }
     return Reproduction(compare(published("cost_score", "equations"), ours))
-
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
@@ -353,31 +335,18 @@ _TABLE_5_SLIPS = {
 }
 
 
-def _swapped(counts):
-    "Classes mistaken for each other."
-    other = {"class 0": "class 1", "class 1": "class 0"}
-    return {other.get(what, what): value for what, value in counts.items()}
-
-
-@reproduces("cost_score", "table5", mutants=("classes swapped", "sums of the wrong set"), how="description")
-def table_5(data_dir=None, mutant=""):
+@reproduces("cost_score", "table5", how="description")
+def table_5(data_dir=None):
     "Table 5: the data sets"
     paper = published("cost_score", "table5").set_index("cell")["published"]
     ours, notes, sample = _table_5_sums(paper.get), dict(_TABLE_5_SLIPS), []
-    if mutant == "sums of the wrong set":
-        ours["Phishing data/pages"] = ours["Internal data/instances"]
-    if mutant == "classes swapped":
-        fraud, genuine = (paper[f"Credit card fraud/class {k}"] for k in (1, 0))
-        ours["Credit card fraud/class 1 below 1 %"] = genuine / (fraud + genuine) < 0.01
     for name, count in _COUNTED.items():
         source = _SOURCES[name]
         if not datasets.available(source, data_dir=data_dir):
             notes[f"{name}/*"] = _fetch([source])
             continue
         table = datasets.load(source, data_dir=data_dir)
-        found = count(table)
-        found = _swapped(found) if mutant == "classes swapped" else found
-        ours |= {f"{name}/{what}": value for what, value in found.items()}
+        ours |= {f"{name}/{what}": value for what, value in count(table).items()}
         if source == "unsw" and "large" not in set(table["partition"]):
             sample = [f"{name}/*"]
             notes[f"{name}/class*"] = "the larger partition's counts are those published with the data"
@@ -452,23 +421,19 @@ def _a_fifth(name) -> range:
     return range(int(0.2 * one - off), int(0.2 * one + off) + 1)
 
 
-def _arithmetic(rows, mutant="") -> dict:
+def _arithmetic(rows) -> dict:
     "Cell -> (lowest, highest) score or saving that the other printed numbers of Table 6 allow."
     columns = {c: rows[c].to_numpy() for c in rows}
     ratio = rows.index.get_level_values(1).to_numpy()
-    p, r = ("recall", "precision") if mutant == "precision and recall swapped" else ("precision", "recall")
-    ratio = 1 / ratio if mutant == "costs swapped" else ratio
-    f1 = _score_interval(columns[f"F1 {p}"], columns[f"F1 {r}"], ratio)
-    ours = _score_interval(columns[p], columns[r], ratio)
-    if not mutant:  # the one row that precision and recall alone leave undecided
-        at = rows.index.get_loc(("KDD cup 99", 0.1))
-        f1[0][at], f1[1][at] = _pinned(rows.loc["KDD cup 99"], 0.1, _a_fifth("KDD cup 99"))
+    f1 = _score_interval(columns["F1 precision"], columns["F1 recall"], ratio)
+    ours = _score_interval(columns["precision"], columns["recall"], ratio)
+    # the one row that precision and recall alone leave undecided
+    at = rows.index.get_loc(("KDD cup 99", 0.1))
+    f1[0][at], f1[1][at] = _pinned(rows.loc["KDD cup 99"], 0.1, _a_fifth("KDD cup 99"))
     f1_in, ours_in = _narrowed(columns["F1 C_score"], *f1), _narrowed(columns["C_score"], *ours)
     saving = 100 * (1 - ours_in[1] / f1_in[0]), 100 * (1 - ours_in[0] / f1_in[1])
     same = columns["F1 threshold"] == columns["threshold"]
     saving = tuple(np.where(same, 0, s) for s in saving)  # the same threshold saves nothing
-    if mutant == "savings negated":
-        saving = -saving[1], -saving[0]
     return {
         f"{name}/{r:g}/{what}": (low[i], high[i])
         for i, (name, r) in enumerate(rows.index)
@@ -493,13 +458,11 @@ def _trivial_scores(rows) -> dict:
     return found
 
 
-@reproduces(
-    "cost_score", "table6", mutants=("precision and recall swapped", "costs swapped", "savings negated")
-)
-def table_6(mutant=""):
+@reproduces("cost_score", "table6")
+def table_6():
     "Table 6, arithmetic: scores and savings from the printed precision and recall"
     rows = _printed_table_6()
-    intervals = _arithmetic(rows, mutant)
+    intervals = _arithmetic(rows)
     table = compare(
         published("cost_score", "table6"),
         {cell: (low + high) / 2 for cell, (low, high) in intervals.items()},
@@ -526,13 +489,9 @@ def _gap_widens(gaps) -> Margin:
     return Margin((by_ratio[[0.1, 10.0]].min(axis=1) - by_ratio[1.0]).min())
 
 
-def _sentences(rows, mutant="") -> dict:
+def _sentences(rows) -> dict:
     "What Table 6 says to the statements of sections 1, 3.3, 4.3 and 5."
     s = rows["saving"].unstack()
-    if mutant == "savings negated":
-        s = -s
-    if mutant == "ratios reversed":
-        s.columns = s.columns[::-1]
     unequal, f1 = s[[0.1, 10.0]], rows.xs(1.0, level=1)
     recall = rows["recall"]["UNSW-NB15", 10.0] - rows["F1 recall"]["UNSW-NB15", 10.0]
     gain_at_1 = set(s.index[s[1.0] > 1])
@@ -548,7 +507,7 @@ def _sentences(rows, mutant="") -> dict:
             s.loc["Credit card fraud", 10.0] - s.loc["Credit card fraud", 1.0]
         ),
         "gap in costs wider at 0.1 and 10 than at 1, in every data set": _gap_widens(
-            (rows["F1 C_score"] - rows["C_score"]) * (-1 if mutant == "savings negated" else 1)
+            rows["F1 C_score"] - rows["C_score"]
         ),
         "all data sets save at 0.1 and 10": (unequal > 0).all().all(),
         "saving above 1 only where classes are imbalanced, at ratio 1": gain_at_1
@@ -581,14 +540,14 @@ _SENTENCE_NOTES = {
 }
 
 
-@reproduces("cost_score", "sentences", mutants=("savings negated", "ratios reversed"))
-def sentences(mutant=""):
+@reproduces("cost_score", "sentences")
+def sentences():
     "Statements of the text about Table 6 and about the score's limits"
     rounding = {"Internal data/F1 threshold": 0.005 / 3}  # the table has two digits, the text three
     paper = published("cost_score", "sentences")
     table = compare(
         paper,
-        _sentences(_printed_table_6(), mutant),
+        _sentences(_printed_table_6()),
         error=rounding,
         trivial={"average saving": 0.0, "largest saving": 0.0},
         own_inputs=list(_SENTENCE_SLIPS),
@@ -626,13 +585,12 @@ def _tightest(margins) -> Margin:
     return min(margins, key=lambda m: m.value / max(m.error, 1e-12))
 
 
-def _printed_movements(rows, mutant="") -> dict:
+def _printed_movements(rows) -> dict:
     "Section 4.3.3 against the printed Table 6."
-    swapped = {"precision": "recall", "recall": "precision"} if "swapped" in mutant else {}
 
     def points(name, column):
-        mine, column = rows.loc[name], swapped.get(column, column)
-        at = {r: (mine.loc[1 / r if mutant == "1/r_c" else r, column], 0.0) for r in _RATIOS}
+        mine = rows.loc[name]
+        at = {r: (mine.loc[r, column], 0.0) for r in _RATIOS}
         return at | {"F1": (mine[f"F1 {column}"].iloc[0], 0.0)}
 
     ours = _movements(points, _NAMES)
@@ -640,10 +598,10 @@ def _printed_movements(rows, mutant="") -> dict:
     return ours
 
 
-@reproduces("cost_score", "section433", mutants=("precision and recall swapped", "1/r_c"))
-def section_433(mutant=""):
+@reproduces("cost_score", "section433")
+def section_433():
     "Section 4.3.3: how precision and recall move with the cost ratio, in the printed Table 6"
-    paper, ours = published("cost_score", "section433"), _printed_movements(_printed_table_6(), mutant)
+    paper, ours = published("cost_score", "section433"), _printed_movements(_printed_table_6())
     return Reproduction(compare(paper, {cell: ours[cell] for cell in paper["cell"]}))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
@@ -816,35 +774,28 @@ def _chosen_thresholds(curve, ratios):
     return curve.thresholds[np.nanargmax(f1)], curve.thresholds[cost.argmin(axis=1)]
 
 
-_MUTANTS = ("costs swapped", "precision and recall swapped", "savings negated")
-
-
-def _run_rows(run, ratios=_RATIOS, mutant="") -> dict:
+def _run_rows(run, ratios=_RATIOS) -> dict:
     "Columns of Table 6 for one run; arrays (part, ratio)."
     ratios = np.asarray(ratios)
-    chosen_for = 1 / ratios if mutant == "costs swapped" else ratios
-    f1_threshold, thresholds = _chosen_thresholds(run.validation.curve, chosen_for)
+    f1_threshold, thresholds = _chosen_thresholds(run.validation.curve, ratios)
     at_f1 = np.full(len(ratios), f1_threshold)
     out = {"F1 threshold": [at_f1] * 2, "threshold": [thresholds] * 2}
     for prefix, at in (("F1 ", at_f1), ("", thresholds)):
         counts = [_counts_at(part.curve, at) for part in run]
         precision, recall = [c.precision for c in counts], [c.tpr for c in counts]
-        if mutant == "precision and recall swapped":
-            precision, recall = recall, precision
         scores = [cost_score(c, ratios) for c in counts]
         out |= {f"{prefix}precision": precision, f"{prefix}recall": recall, f"{prefix}C_score": scores}
     columns = {name: np.array(v) for name, v in out.items()}
-    saving = 100 * (1 - columns["C_score"] / columns["F1 C_score"])
-    return columns | {"saving": -saving if mutant == "savings negated" else saving}
+    return columns | {"saving": 100 * (1 - columns["C_score"] / columns["F1 C_score"])}
 
 
-def _study(name, budget="quick", data_dir=None, mutant=""):
+def _study(name, budget="quick", data_dir=None):
     "Columns of Table 6 by part, seed and cost ratio: a DataFrame, or None if the data are not at hand."
     pd = pandas()
     done = _runs(_STAND_IN.get(name, name), budget, data_dir) if name != "Internal data" else []
     if not done:
         return None
-    rows = [_run_rows(run, mutant=mutant) for run in done]
+    rows = [_run_rows(run) for run in done]
     axes = [("validation", "test"), range(len(done)), _RATIOS]
     index = pd.MultiIndex.from_product(axes, names=["part", "seed", "cost ratio"])
     return pd.DataFrame({c: np.stack([r[c] for r in rows], axis=1).ravel() for c in rows[0]}, index=index)
@@ -918,12 +869,12 @@ def _compared(item, ours, *, data_dir, budget, trivial=None, notes=None, figure=
 _of_forests = partial(reproduces, "cost_score", shares="forests")
 
 
-@_of_forests("table6-study", needs=("kdd",), mutants=_MUTANTS[:2])
-def table_6_study(budget="quick", data_dir=None, mutant=""):
+@_of_forests("table6-study", needs=("kdd",))
+def table_6_study(budget="quick", data_dir=None):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
     ours = {}
     for name in _judged(data_dir):
-        ours |= _study_cells(name, _study(name, budget, data_dir, mutant=mutant))
+        ours |= _study_cells(name, _study(name, budget, data_dir))
     trivial = _trivial_study(_printed_table_6(), _prevalences())
     return _compared("table6-study", ours, data_dir=data_dir, budget=budget, trivial=trivial)
 
@@ -978,25 +929,21 @@ def _first_runs(budget, data_dir=None) -> dict:
     return {name: done[0] for name in _SOURCES if (done := _runs(name, budget, data_dir, most=1))}
 
 
-def _of_each(rows, names, budget, data_dir, mutant) -> dict:
-    "Cell -> margin of the sentences about each set's curves; rows: (its runs, mutant) -> name -> margin."
+def _of_each(rows, names, budget, data_dir) -> dict:
+    "Cell -> margin of the sentences about each set's curves; rows: its runs -> name -> margin."
     found: dict = {}
     for name in _judged(data_dir):
-        margins = rows(_runs(_STAND_IN.get(name, name), budget, data_dir), mutant)
+        margins = rows(_runs(_STAND_IN.get(name, name), budget, data_dir))
         found |= {f"{name}/{names[key]}": margin for key, margin in margins.items()}
     return found
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ebd3c763
-def _figure_3_rows(done, mutant="") -> dict:
+def _figure_3_rows(done) -> dict:
     "Margins of the sentences about the curves of F1, from the repetitions of one data set."
     edges = np.linspace(0, 1, 21)
     found: dict = {"flat": [], "ends": [], "dense": [], "peaks": []}
     for run in done:
         part = run.validation
-        if mutant == "scores reversed":
-            part = _scored(part.y, 1 - part.scores)
-        if mutant == "scores shuffled":
-            part = _scored(part.y, np.random.default_rng(0).permutation(np.linspace(0, 1, len(part.y))))
         f1 = f_beta(_counts_at(part.curve, _THRESHOLDS))
         share = np.histogram(part.scores, edges, weights=part.weight)[0] / part.weight.sum()
         change = np.abs(np.diff(f_beta(_counts_at(part.curve, edges))))
@@ -1007,8 +954,8 @@ def _figure_3_rows(done, mutant="") -> dict:
     return {name: Margin.over(values) for name, values in found.items()}
 
 
-@_of_forests("figure3", needs=("kdd",), mutants=("scores reversed", "scores shuffled"))
-def figure_3(budget="quick", data_dir=None, mutant=""):
+@_of_forests("figure3", needs=("kdd",))
+def figure_3(budget="quick", data_dir=None):
     "Figure 3: F1 against the threshold"
     use_style()
     first = _first_runs(budget, data_dir)
@@ -1026,9 +973,9 @@ def figure_3(budget="quick", data_dir=None, mutant=""):
         "dense": "F1 changes where the data are: rank correlation above 0.3",
         "peaks": "scores pile up at both ends: more below 0.2 and above 0.8 than between",
     }
-    ours |= _of_each(_figure_3_rows, names, budget, data_dir, mutant)
-    figure, notes = None if mutant else _plot_figure_3(first), {"F1 is 0 at threshold 1": note}
-    return _compared("figure3", ours, data_dir=data_dir, budget=budget, notes=notes, figure=figure)
+    ours |= _of_each(_figure_3_rows, names, budget, data_dir)
+    more = {"notes": {"F1 is 0 at threshold 1": note}, "figure": _plot_figure_3(first)}
+    return _compared("figure3", ours, data_dir=data_dir, budget=budget, **more)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
 def _plot_figure_4(first):
@@ -1046,17 +993,13 @@ def _plot_figure_4(first):
     return fig
 
 
-def _figure_4_rows(done, mutant="") -> dict:
+def _figure_4_rows(done) -> dict:
     "Margins of the sentences about the curves of the cost score, from the repetitions of one data set."
-    ratios = np.array(_RATIOS)
-    chosen = 1 / ratios if mutant == "costs swapped" else ratios
     found: dict = {"flat": [], "spike": [], "inverse": []}
-    falls = np.array([_chosen_thresholds(run.validation.curve, chosen)[1] for run in done])
+    falls = np.array([_chosen_thresholds(run.validation.curve, _RATIOS)[1] for run in done])
     for run in done:
         counts = _counts_at(run.validation.curve, _THRESHOLDS)
-        cost = np.array([cost_score(counts, r) for r in chosen])
-        if mutant == "scores negated":
-            cost = -cost
+        cost = np.array([cost_score(counts, r) for r in _RATIOS])
         found["flat"].append(0.05 - np.ptp(cost[:2, _MIDDLE], axis=1).max())
         rise = cost[:, -1] - cost[:, len(_THRESHOLDS) // 2]
         found["spike"].append(np.diff(rise).min())
@@ -1077,8 +1020,8 @@ def _check_figure_4(figure, first):
             raise ValueError(f"threshold at {ratio:g}: the marked one costs more than another")
 
 
-@_of_forests("figure4", needs=("kdd",), mutants=("costs swapped", "scores negated"))
-def figure_4(budget="quick", data_dir=None, mutant=""):
+@_of_forests("figure4", needs=("kdd",))
+def figure_4(budget="quick", data_dir=None):
     "Figure 4: the cost score against the threshold, for three cost ratios"
     use_style()
     first = _first_runs(budget, data_dir)
@@ -1091,10 +1034,9 @@ def figure_4(budget="quick", data_dir=None, mutant=""):
         "spike": "C_score rises towards threshold 1 the more the larger the ratio",
         "inverse": "C_score at ratio 1 falls where F1 rises: rank correlation below -0.5",
     }
-    ours |= _of_each(_figure_4_rows, names, budget, data_dir, mutant)
-    figure = None if mutant else _plot_figure_4(first)
-    if figure is not None:
-        _check_figure_4(figure, first)
+    ours |= _of_each(_figure_4_rows, names, budget, data_dir)
+    figure = _plot_figure_4(first)
+    _check_figure_4(figure, first)
     return _compared("figure4", ours, data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #aa3745d6
@@ -1117,19 +1059,18 @@ def _plot_figure_5(first):
     return fig
 
 
-@_of_forests("figure5", needs=("kdd",), mutants=_MUTANTS[:2])
-def figure_5(budget="quick", data_dir=None, mutant=""):
+@_of_forests("figure5", needs=("kdd",))
+def figure_5(budget="quick", data_dir=None):
     "Figure 5: precision-recall curves with the chosen points"
     use_style()
-    studies = {name: _study(name, budget, data_dir, mutant=mutant) for name in _judged(data_dir)}
-    cells = {name: _study_cells(name, table) for name, table in studies.items()}
+    cells = {name: _study_cells(name, _study(name, budget, data_dir)) for name in _judged(data_dir)}
 
     def points(name, column):
         mine = {r: cells[name][f"{name}/{r:g}/{column}"] for r in _RATIOS}
         mine["F1"] = cells[name][f"{name}/F1 {column}"]
         return {key: (v.mean(), v.std(ddof=1) / np.sqrt(len(v))) for key, v in mine.items()}
 
-    figure = None if mutant else _plot_figure_5(_first_runs(budget, data_dir))
+    figure = _plot_figure_5(_first_runs(budget, data_dir))
     return _compared("figure5", _movements(points, cells), data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
@@ -1143,30 +1084,28 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
     return bool((c.precision[seen] * base <= c.tpr[seen] * (1 + 1e-12)).all())
 
 
-@_of_forests("figure6", needs=("unsw",), mutants=("costs swapped", "F1 threshold"))
-def figure_6(budget="quick", data_dir=None, mutant=""):
+@_of_forests("figure6", needs=("unsw",))
+def figure_6(budget="quick", data_dir=None):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
     use_style()
     (run,) = _runs("UNSW-NB15", budget, data_dir, most=1)
     curve = run.validation.curve
-    ratios = 1 / np.array(_RATIOS) if mutant == "costs swapped" else _RATIOS
-    f1, chosen = _chosen_thresholds(curve, ratios)
-    chosen = [f1] * 3 if mutant == "F1 threshold" else chosen
+    _, chosen = _chosen_thresholds(curve, _RATIOS)
     cell = "{:g}/optimum lies on the lowest contour that meets the curve"
     ours = {cell.format(r): _touches_from_below(curve, r, t) for r, t in zip(_RATIOS, chosen)}
     table = compare(published("cost_score", "figure6"), ours)
     bests = {r: _counts_at(curve, t) for r, t in zip(_RATIOS, chosen)}
-    figure = None if mutant else _plot_contours(_counts_at(curve, _THRESHOLDS), bests)
+    figure = _plot_contours(_counts_at(curve, _THRESHOLDS), bests)
     return Reproduction(table, figure, _load_task("UNSW-NB15", data_dir).remark)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c36ca18a
 _EXPONENTS = np.arange(-20, 21) / 10
 
 
-def _savings_curves(name, budget, data_dir=None, mutant=""):
+def _savings_curves(name, budget, data_dir=None):
     "Savings in percent, (part, seed, ratio), over ratios 0.01 to 100."
     done = _runs(name, budget, data_dir)
-    return np.stack([_run_rows(run, 10**_EXPONENTS, mutant)["saving"] for run in done], axis=1)
+    return np.stack([_run_rows(run, 10**_EXPONENTS)["saving"] for run in done], axis=1)
 
 
 def _plot_figure_7(curves):
@@ -1201,15 +1140,15 @@ def _statements_7(curves) -> dict:
     return ours
 
 
-@_of_forests("figure7", needs=("kdd",), mutants=("savings negated", "costs swapped"))
-def figure_7(budget="quick", data_dir=None, mutant=""):
+@_of_forests("figure7", needs=("kdd",))
+def figure_7(budget="quick", data_dir=None):
     "Figure 7: savings over log10 of the cost ratio"
     use_style()
     sources = {name: _STAND_IN.get(name, name) for name in _judged(data_dir)}
-    curves = {source: _savings_curves(source, budget, data_dir, mutant) for source in sources.values()}
+    curves = {source: _savings_curves(source, budget, data_dir) for source in sources.values()}
     ours = _statements_7({name: curves[source] for name, source in sources.items()})
-    figure = None if mutant else _plot_figure_7(curves)
-    for ax, name in zip(figure.axes, curves) if figure else ():
+    figure = _plot_figure_7(curves)
+    for ax, name in zip(figure.axes, curves):
         at = {x: y for x, y in np.round(ax.lines[0].get_xydata(), 9)}
         runs = [_run_rows(run)["saving"][0] for run in _runs(name, budget, data_dir)]
         said = np.mean(runs, axis=0)  # what Table 6 says at ratios 0.1, 1 and 10

@@ -143,12 +143,12 @@ def _ranges() -> dict:
     }
 
 
-@reproduces("weighted_accuracy", "table2", mutants=("misses and false alarms swapped",))
-def table_2(mutant=""):
+@reproduces("weighted_accuracy", "table2")
+def table_2():
     "Table 2: 22 formulas against the registry, and three remarks on ranges"
     rng = np.random.default_rng(0)
-    tp, fp, fn, tn = cells = rng.integers(1, 300, (4, 5000)).astype(float)
-    counts = BinaryCounts(*((tp, fn, fp, tn) if mutant else cells))
+    cells = rng.integers(1, 300, (4, 5000)).astype(float)
+    counts = BinaryCounts(*cells)
     fn_cost, fp_cost = rng.lognormal(size=(2, 5000))
     costs = np.zeros((5000, 2, 2))
     costs[:, 0, 1], costs[:, 1, 0] = fp_cost, fn_cost
@@ -171,8 +171,8 @@ def table_2(mutant=""):
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #9dfb7374
 #| code-fold: true
-@reproduces("weighted_accuracy", "table3", mutants=("recall and specificity swapped",))
-def table_3(mutant=""):
+@reproduces("weighted_accuracy", "table3")
+def table_3():
     "Table 3: numerator of the weighted accuracy of five emblematic models"
     rng = np.random.default_rng(0)
     w, alpha = rng.uniform(0.05, 0.95, (2, 1000))
@@ -187,7 +187,7 @@ def table_3(mutant=""):
     rates = [emblematic_models(a) for a in alpha]
     ours = {}
     for name, numerator in printed.items():
-        recall, specificity = np.array([r[name] for r in rates]).T[:: -1 if mutant else 1]
+        recall, specificity = np.array([r[name] for r in rates]).T
         c = BinaryCounts(recall * p, (1 - specificity) * n, (1 - recall) * p, specificity * n)
         value = weighted_accuracy(c, w) * (w * p + (1 - w) * n)
         ours[f"{name}: numerator of WA"] = np.allclose(value, numerator)
@@ -198,11 +198,10 @@ def table_3(mutant=""):
 _RANKING = "M+ < Mbad < M- < Mbad- < Mbad+"  # eq. (12)
 
 
-@reproduces("weighted_accuracy", "eq13", mutants=("prevalence of the negatives", "costs swapped"))
-def equation_13(mutant=""):
+@reproduces("weighted_accuracy", "eq13")
+def equation_13():
     "Equations (12) and (13) and section 5.1: bounds of the weight, and where they come from"
-    prevalence = 0.95 if mutant == "prevalence of the negatives" else 0.05
-    ask = lambda alpha: weight_range_from_ranking(_RANKING, prevalence, alpha)
+    ask = lambda alpha: weight_range_from_ranking(_RANKING, 0.05, alpha)
     found = ask(0.6)
     ends = {"lower": found.low, "upper": found.high}
     from_pairs: dict = {"lower": [], "upper": []}
@@ -216,8 +215,7 @@ def equation_13(mutant=""):
         "upper bound from M+ <= Mbad": "M+ <= Mbad" in from_pairs["upper"],
     }
     ours |= {f"weights left at alpha {a:g} with ranking (12)": not ask(a).empty for a in (0.5, 0.75)}
-    weight = (lambda v: cost_weight(1, v)) if mutant == "costs swapped" else (lambda v: cost_weight(v, 1))
-    ours |= {f"bankruptcy, v = {v}": weight(v) for v in (35, 10, 50)}
+    ours |= {f"bankruptcy, v = {v}": cost_weight(v, 1) for v in (35, 10, 50)}
     notes = {
         "lower bound from*": f"it comes from {from_pairs['lower'][:1]}; that pair gives w <= N/N_tot = 0.95",
         "weights left at alpha 0.75*": "the bounds cross at alpha = 0.618, where alpha^2 = 1 - alpha",
@@ -239,21 +237,18 @@ def _middle_order(lean: float) -> float:
     return float(np.polyfit(np.log(deltas), np.log(np.abs(error)), 1)[0])
 
 
-@reproduces("weighted_accuracy", "section3", mutants=("costs swapped", "prevalences swapped"))
-def section_3(mutant=""):
+@reproduces("weighted_accuracy", "section3")
+def section_3():
     "Section 3: the sentences on ranking, balancing, the target and the middle of an interval"
     rng = np.random.default_rng(0)
     counts = BinaryCounts(*rng.integers(1, 300, (4, 2000)).astype(float))
     pi, (to, r) = counts.prevalence, rng.uniform(0.05, 0.95, (2, 2000))
-    w = 1 - r if mutant == "costs swapped" else r
-    here, there = (to, pi) if mutant == "prevalences swapped" else (pi, to)
-    moved = target_weight(w, here, there)
-    value, target = weighted_accuracy(counts, moved), counts.with_prevalence(to)
+    value, target = weighted_accuracy(counts, target_weight(r, pi, to)), counts.with_prevalence(to)
     cost = r * to * target.fnr + (1 - r) * (1 - to) * target.fpr
     saved = 1 - cost / (r * to + (1 - r) * (1 - to))
-    balanced = target_weight(w, here, np.full(2000, 0.5))
+    balanced = target_weight(r, pi, np.full(2000, 0.5))
     of_costs = r * counts.n / (r * counts.n + (1 - r) * counts.p)
-    needless = target_weight(w, r * to / (1 - to - r + 2 * r * to), to)
+    needless = target_weight(r, r * to / (1 - to - r + 2 * r * to), to)
     leaning = _middle_order(1.0)
     ours = {
         "with the weight of eq. (8) WA is the saved part of the target's cost": np.allclose(value, saved),
@@ -433,26 +428,10 @@ _BAR = "mean rank correlation with the bill"
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #17f08678
 #| code-fold: true
-_MUTANTS = ("costs swapped", "classes swapped", "revenues without P_eff", "a constant map")
-
-
-def _mutated(ours, mutant: str):
-    "A study gone wrong: weights w as 1 - w; prevalences too; fluctuations four times; no pattern."
-    flip = {v: STUDY_GRID[10 - k] for k, v in enumerate(STUDY_GRID)}
-    if mutant == "costs swapped":
-        return ours.assign(weight=ours["weight"].map(flip))
-    if mutant == "classes swapped":
-        return ours.assign(prevalence=ours["prevalence"].map(flip))
-    if mutant == "a constant map":
-        return ours.assign(mean=ours.groupby("metric")["mean"].transform("mean"))
-    return ours
-
-
-def _figure(figure: str, weighted, title: str, data_dir, mutant: str) -> Reproduction:
+def _figure(figure: str, weighted, title: str, data_dir) -> Reproduction:
     "A heat-map figure and its comparison with the published cells."
     use_style()
-    fluctuation = 4.0 if mutant == "revenues without P_eff" else 1.0
-    ours = _mutated(_study(weighted, fluctuation=fluctuation, data_dir=data_dir), mutant)
+    ours = _study(weighted, data_dir=data_dir)
     both = _beside_published(figure, ours, data_dir)
     typical = both.groupby("metric")["published"].transform(lambda v: v.std(ddof=0))
     numbers = both.dropna(subset="published")
@@ -465,7 +444,7 @@ def _figure(figure: str, weighted, title: str, data_dir, mutant: str) -> Reprodu
     )
     z = numbers["z"]
     note = f"root mean square z {np.sqrt((z**2).mean()):.2f}, largest {z.abs().max():.1f}, of {len(z)} cells"
-    return Reproduction(table, None if mutant else _plot_heat_maps(ours, title), note)
+    return Reproduction(table, _plot_heat_maps(ours, title), note)
 
 
 _MISSING = "missing: the authors' repository has every other cell, the figure has no legible number"
@@ -476,19 +455,18 @@ _of_study = partial(reproduces, "weighted_accuracy", needs=_DATA, shares="study"
 _drawn = partial(_of_study, heat_map=True, how="simulation")
 
 
-@_drawn("figure1", mutants=_MUTANTS)
-def figure_1(data_dir=None, mutant=""):
+@_drawn("figure1")
+def figure_1(data_dir=None):
     "Figure 1: Spearman correlation of 23 metrics with the total cost, 121 cells"
     title = "Spearman correlation with the total cost, times ten"
-    return _figure("fig1", None, title, data_dir, mutant)
+    return _figure("fig1", None, title, data_dir)
 
 
-@_drawn("figure2", mutants=(*_MUTANTS, "the best end weighted"))
-def figure_2(data_dir=None, mutant=""):
+@_drawn("figure2")
+def figure_2(data_dir=None):
     "Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells"
     title = "weighted Spearman correlation, times ten;\nthe worst end weighted, as published"
-    end = "best" if mutant == "the best end weighted" else "worst"
-    return _figure("fig2", end, title, data_dir, mutant)
+    return _figure("fig2", "worst", title, data_dir)
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #ae315394
 #| code-fold: true
@@ -604,21 +582,15 @@ def _replay(data_dir) -> dict:
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #cc8992e0
 #| code-fold: true
-@_drawn("replay", budget="full", mutants=("costs swapped", "figures swapped"))
-def figures_replayed(data_dir=None, mutant=""):
+@_drawn("replay", budget="full")
+def figures_replayed(data_dir=None):
     "Figures 1 and 2 with the authors' own random numbers, to the sixth digit"
     parts = [_published_cells(f, data_dir).assign(figure=f) for f in ("fig1", "fig2")]
     both = pandas().concat(parts, ignore_index=True)
     typical = both.groupby(["figure", "metric"])["published"].transform(lambda v: v.std(ddof=0))
     both["cell"] = both["figure"] + " " + both["cell"]
-    figure, weight = both["figure"], both["weight"]
-    if mutant == "costs swapped":
-        weight = weight.map(dict(zip(STUDY_GRID, STUDY_GRID[::-1])))
-    if mutant == "figures swapped":
-        figure = figure.map({"fig1": "fig2", "fig2": "fig1"})
-    done = _replay(data_dir)
-    found = np.array([done[key] for key in zip(figure, both["metric"], both["prevalence"], weight)])
-    ours, low, high = found.T
+    done, keys = _replay(data_dir), both[["figure", "metric", "prevalence", "weight"]]
+    ours, low, high = np.array([done[key] for key in keys.itertuples(index=False, name=None)]).T
     wanted = both["published"].to_numpy()
     sums = both["metric"].isin(_SUMS).to_numpy() & np.isfinite(wanted)
     kept = (both["metric"] == _KEPT).to_numpy() & np.isfinite(wanted)
@@ -645,12 +617,12 @@ def figures_replayed(data_dir=None, mutant=""):
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #97c5866b
 #| code-fold: true
-@_of_study("constants", mutants=("400 customers", "unweighted"))
-def constants(data_dir=None, mutant=""):
+@_of_study("constants")
+def constants(data_dir=None):
     "Sample size, mean revenue, and moments of the weighted coefficient behind the figures"
-    scores, moments = _setting_scores(data_dir), spearman_moments(201, 1e9 if mutant == "unweighted" else 2.0)
+    scores, moments = _setting_scores(data_dir), spearman_moments(201)
     fits = {n: scores[f"{n} customers, mean of all"] for n in (200, 400)}
-    n_tot = 400 if mutant == "400 customers" else min(fits, key=fits.get)
+    n_tot = min(fits, key=fits.get)
     sample, everyone, _ = study_revenues(n_tot, data_dir)
     variance = moments.lower + moments.upper
     draws = variance / moments.error**2
@@ -836,12 +808,11 @@ def _beta_variance_ratio(weight: float, data_dir=None) -> float:
     return float(as_published / right)
 
 
-@_of_study("claims", mutants=("costs swapped", "classes swapped", "a constant map"))
-def claims(data_dir=None, mutant=""):
+@_of_study("claims")
+def claims(data_dir=None):
     "Section 6 in sentences: where each metric follows the bill, and which can be trusted"
     tables = {end: _study(end, end != "best", data_dir=data_dir) for end in (None, "worst", "best")}
-    wrong = {end: _mutated(table, mutant) for end, table in tables.items()}
-    plain, stressed = _maps(wrong[None]), _maps(wrong["worst"])
+    plain, stressed = _maps(tables[None]), _maps(tables["worst"])
     printed = [_maps(_published_cells(f, data_dir), "published") for f in ("fig1", "fig2")]
 
     def said(plain, stressed):
@@ -853,12 +824,12 @@ def claims(data_dir=None, mutant=""):
 
     ours = said(plain, stressed)
     refuted = [cell for cell, claim in said(*printed).items() if fails(claim)]
-    ends = {end: _distance("fig2", wrong[end], list(NAMES), data_dir) for end in ("worst", "best")}
-    matched = _mutated(_study(None, False, data_dir=data_dir), mutant)
-    widths = [_distance("fig1", table, ("H informed", "EWA"), data_dir) for table in (matched, wrong[None])]
+    ends = {end: _distance("fig2", tables[end], list(NAMES), data_dir) for end in ("worst", "best")}
+    matched = _study(None, False, data_dir=data_dir)
+    widths = [_distance("fig1", table, ("H informed", "EWA"), data_dir) for table in (matched, tables[None])]
     ours |= {"MSU and C-score rank as WA does": _same_rankings()}
     ours |= {_TOP: Margin(ends["worst"] - ends["best"]), _BETA: Margin(widths[1] - widths[0])}
-    notes = _remarks(plain, ends, widths, data_dir) if not mutant else {}
+    notes = _remarks(plain, ends, widths, data_dir)
     rows = published("weighted_accuracy", "claims")
     return Reproduction(compare(rows, ours, own_inputs=[*refuted, _TOP, _BETA], notes=notes))
 

@@ -1,0 +1,200 @@
+"""The oracle: what it calls same, MOVED or gone; that it sees slips; that this tree answers as the base."""
+import argparse
+import csv
+import io
+import re
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+import answers
+import calls
+from problems import Absent, Problem, ce
+
+ROOT = answers.HERE.parent
+BASE = (answers.HERE / "answers_base.txt").read_text().strip()
+INSIDE = subprocess.run(["git", "cat-file", "-e", f"{BASE}^{{commit}}"], cwd=ROOT, capture_output=True)
+needs_base = pytest.mark.skipif(INSIDE.returncode != 0, reason=f"the history here does not hold {BASE}")
+
+
+# ---- the verdict
+
+ENDS = {"/mean": [1.], "/low": [.5], "/high": [1.5], "/p_value": [.04]}
+MOVES = {  # what the case is called, what changes of ENDS, and the verdict
+    "nothing": ("interval 1", {}, {"same"}),
+    "rounding": ("interval 1", {"/mean": [1 + 1e-10]}, {"same"}),
+    "a number": ("interval 1", {"/mean": [1 + 1e-8]}, {"same", "MOVED"}),
+    "an end of a metric by little": ("metric_interval 1", {"/high": [1.5 + 1e-6]}, {"same"}),
+    "an end outward": ("interval 1 (priors)", {"/low": [.498], "/high": [1.502]}, {"same", "outward"}),
+    "an end outward, of one sample": ("interval 1", {"/low": [.498]}, {"same", "MOVED"}),
+    "an end inward": ("interval 1 (priors)", {"/low": [.502]}, {"same", "MOVED"}),
+    "an end far outward": ("interval 1 (priors)", {"/high": [1.51]}, {"same", "MOVED"}),
+    "a p that grew": ("interval 1 (priors)", {"/p_value": [.0408]}, {"same", "outward"}),
+    "a p that fell": ("interval 1 (priors)", {"/p_value": [.0399]}, {"same", "MOVED"}),
+    "a number that is none": ("interval 1", {"/mean": [float("nan")]}, {"same", "MOVED"}),
+    "a label": ("interval 1", {"/mean": ["a"]}, {"same", "MOVED"}),
+    "a shape": ("interval 1", {"/mean": [1., 1.]}, {"same", "MOVED"}),
+    "a column less": ("interval 1", {"/mean": None}, {"same", "gone"}),
+}
+
+
+@pytest.mark.parametrize("case, changes, wanted", MOVES.values(), ids=MOVES)
+def test_what_a_change_is_called(case, changes, wanted):
+    now = {path: values for path, values in {**ENDS, **changes}.items() if values is not None}
+    assert {kind for kind, *_ in answers.compared(case, {"says": ENDS}, {"says": now})} == wanted
+
+
+REFUSED, OTHERS, CRASHED, ABSENT = (
+    {"error": kind, "refusal": kind in ("ValueError", "TypeError"), "words": ""}
+    for kind in ("ValueError", "TypeError", "ZeroDivisionError", "Absent"))
+ANSWERED = {"says": {"": [1.]}}
+ERRORS = {
+    "both refuse": (REFUSED, REFUSED, "same"), "in another kind": (REFUSED, OTHERS, "MOVED"),
+    "a refusal dropped": (REFUSED, ANSWERED, "MOVED"), "a new refusal": (ANSWERED, REFUSED, "MOVED"),
+    "a crash": (ANSWERED, CRASHED, "MOVED"), "a crash refused": (CRASHED, REFUSED, "mended"),
+    "a crash answered": (CRASHED, ANSWERED, "mended"), "a name gone": (ANSWERED, ABSENT, "gone"),
+    "nobody's name": (ABSENT, ABSENT, "MOVED"),
+}
+
+
+@pytest.mark.parametrize("base, now, wanted", ERRORS.values(), ids=ERRORS)
+def test_errors_are_answers(base, now, wanted):
+    assert [kind for kind, *_ in answers.compared("interval 1", base, now)] == [wanted]
+
+
+def test_what_is_meant_is_named_and_a_side_that_ended_is_no_answer():
+    base = {"interval 1": {"says": {"/mean": [1.]}}, "difference 1": {"says": {"/mean": [1.]}}}
+    now = {"interval 1": {"says": {"/mean": [2.]}}}
+    rows = list(answers.judged(base, now, [re.compile("^interval .*/mean")]))
+    assert [(kind, case) for kind, case, *_ in rows] == [("named", "interval 1"), ("MOVED", "difference 1")]
+    assert "the process ended" in rows[1][-1]
+
+
+def options(**more):
+    return argparse.Namespace(**{"rev": BASE, "cases": 1, "seed": 1, "only": "", "show": 9} | more)
+
+
+def test_nothing_is_compared_with_a_base_that_did_not_answer():
+    few = {f"interval {k}": {"says": {"": [1.]}} for k in range(50)}
+    crashed = {f"difference {k}": CRASHED for k in range(5)}
+    assert "ended in an error" in answers.unanswered(None, options())
+    assert "answered 50 of" in answers.unanswered(few, options())
+    assert "5 of 55 answers are errors" in answers.unanswered(few | crashed, options(only="i"))
+    assert answers.unanswered(few, options(only="interval")) == ""
+
+
+def test_what_is_said_of_a_result():
+    import numpy as np
+    import pandas as pd
+    frame = pd.DataFrame({"model": ["a", "b"], "cost": [1., 2.], "notes": ["x", "y"]})
+    told = answers.flat({"table": frame, "n": 3, "classes": ("no", "yes"), "prose": "many words " * 9,
+                         "more": [np.arange(3), {"low": None}]})
+    assert told["/table/a#1/cost"] == [1.] and told["/table/rows"] == [2] and told["/n"] == [3.]
+    assert told["/classes/list"] == ["no", "yes"] and told["/more/0"] == [0., 1., 2.]
+    assert not [path for path in told if "notes" in path or "prose" in path or "low" in path]
+
+
+# ---- the calls
+
+def test_a_problem_is_the_same_every_time_and_has_what_it_says():
+    one, other = (Problem(5, seed=3) for _ in range(2))
+    assert (one.y == other.y).all() and str(one) == str(other) and (one.prices == other.prices).all()
+    assert sum(Problem(k).has("weight") for k in range(20)) == 7
+    assert all((Problem(k).maybe.weight is None) is not Problem(k).has("weight") for k in range(20))
+    assert all(Problem(k).plain.choices == [0, 1] for k in range(9))
+
+
+def test_a_call_whose_form_changed_is_asked_in_both_forms():
+    call = calls.Call(1, new=2).was(lambda: calls.Call(1, old=2))
+    assert call.answer(lambda x, *, new: x + new) == call.answer(lambda x, *, old: x + old) == 3
+
+
+WITHOUT = {  # names of the flat API without a line, and why
+    "ThresholdCounts ThresholdChoice": "results of others", "DataNotAvailable": "an error",
+    "Decisions Posteriors Scores": "what models are handed over as",
+    "METRICS RULES METHODS": "tables of names",
+    "load available": "files of data that a machine may lack", "run reproduces scoreboard": "make book",
+    "App": "test_app.py drives it",
+    "Annotators evaluate_counted labels_to_buy": "they leave",
+}
+
+
+def test_every_public_name_has_a_line():
+    lines = {name.partition(" ")[0].partition(".")[0] for name in calls.CALLS}
+    known = {*lines, *ce.METRICS, *" ".join(WITHOUT).split()}  # a metric is asked for by its name
+    import cost_eval.api as api
+    assert [name for name in api.__all__ if name not in known] == []
+
+
+def test_every_line_is_of_a_name_that_is_there_or_named_as_gone():
+    for name in calls.CALLS:
+        try:
+            assert callable(ce.find(name.partition(" ")[0])), name
+        except Absent:
+            assert any(one.search(f"{name} 1 (): ") for one in answers.meant()), name
+
+
+def test_what_moved_stands_in_the_changelog():
+    said = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
+    with open(answers.HERE / "moved.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(answers.meant())
+    lines = [" ".join(row["changelog"].split()) for row in rows]
+    assert [line for line in lines if not line or line not in said] == []
+
+
+# ---- the package against the base
+
+@needs_base
+def test_the_package_answers_as_the_base():
+    done = subprocess.run([sys.executable, answers.__file__, "--cases", "1"], capture_output=True, text=True,
+                          timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+SLIPS = {  # what is wrong, where, the text of the base, and what takes its place
+    "an end on the wrong side": ("bootstrap", "return -below, above\n", "return -above, above\n"),
+    "ends a little short": ("bootstrap", "both, np.tile(tail, 2))", "both, np.tile(1.0001 * tail, 2))"),
+    "weights forgotten": ("samples", "= check_weights(values, n)\n", "= check_weights(values, n) * 0 + 1\n"),
+    "clusters forgotten": ("bootstrap", "(rows, None) if cluster is None", "(rows, None) if True"),
+    "priors of the wrong side": (
+        "decisions", "[1], priors, train_priors, classes)", "[1], train_priors, priors, classes)"),
+    "folds in another order": (
+        "decisions", "= np.arange(len(y)) % folds", "= np.arange(len(y))[::-1] % folds"),
+    "columns swapped": (
+        "report", "d, found.low, found.high, found.p_value", "d, found.high, found.low, found.p_value"),
+    "a refusal dropped": (
+        "core", '(confidence, "confidence", 0, 1, ', '(confidence, "confidence", -2, 2, '),
+    "ties apart": ("confusion", "np.append(scores[1:] != scores[:-1], True)", "np.ones(len(scores), bool)"),
+    "a sign": ("metrics", "return 2 * counts.determinant / (", "return -2 * counts.determinant / ("),
+    "another seed": ("core", "return np.random.default_rng(rng)", "return np.random.default_rng(1)"),
+    "a file read otherwise": ("policies", "is None else float(stored)", "is None else round(float(stored))"),
+    "percent in the shell": ("__main__", "part == text.strip() else 100)", "part == text.strip() else 10)"),
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    "The package of the base, and what it answers."
+    folder = tmp_path_factory.mktemp("base")
+    packed = subprocess.run(["git", "archive", BASE, "cost_eval"], cwd=ROOT, capture_output=True, check=True)
+    tarfile.open(fileobj=io.BytesIO(packed.stdout)).extractall(folder, filter="data")
+    return folder, answers.one_side(folder, options())
+
+
+@pytest.mark.slow
+@needs_base
+@pytest.mark.parametrize("module, before, after", SLIPS.values(), ids=SLIPS)
+def test_a_slip_is_seen(base, module, before, after):
+    folder, said = base
+    path = folder / "cost_eval" / f"{module}.py"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) == 1, "the base has moved on: plant the slip elsewhere"
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    try:
+        now = answers.one_side(folder, options())
+    finally:
+        path.write_text(text, encoding="utf-8")
+    assert "MOVED" in {kind for kind, *_ in answers.judged(said, now, [])}
