@@ -52,8 +52,8 @@ def exported(cell):
         return
     nodes = cell.parsed_() or []
     if not all(isinstance(node, IMPORTS) for node in nodes):
-        cell.metadata["exported"] = [node.name for node in nodes
-                                     if isinstance(node, DEFINITIONS) and not node.name.startswith("_")]
+        cell.metadata["exported"] = [node.name for node in nodes if "export" in cell.directives_
+                                     and isinstance(node, DEFINITIONS) and not node.name.startswith("_")]
         for flag in ("export", "exporti"):
             cell.directives_.pop(flag, None)
 
@@ -266,9 +266,9 @@ def documented(module):
     except Exception as error:
         raise translate.Problem(f"{module} cannot be imported ({type(error).__name__}: {error}); nbdev_export writes it from "
                                 "the notebook") from error
-    kinds = inspect.isfunction, inspect.isclass
-    return {name: value for name in getattr(public, "__all__", vars(public)) if not name.startswith("_")
-            and any(is_a(value := getattr(public, name)) for is_a in kinds) and value.__module__ == module}
+    values = {name: getattr(public, name) for name in getattr(public, "__all__", vars(public)) if not name.startswith("_")}
+    return {name: value for name, value in values.items() if getattr(value, "__module__", "") == module
+            and (inspect.isclass(value) or inspect.isfunction(inspect.unwrap(value)))}
 
 
 def is_blank(cell):
