@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
-HEAVIEST, HOME = 1.5e6, .5e6  # bytes as sent: no page more, the first one
+HEAVIEST, HOME = 1.5e6, 1e6  # bytes as sent: no page more, the first one; .54e6 are the theme's icons, which all pages share
 LEFT_OVER = (":::", "{{<", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)

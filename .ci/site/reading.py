@@ -241,9 +241,13 @@ def plural(n, word):
 
 def named(cells, module):
     "The cells, with a line before code that defines something public; each name is an address, and leads to the reference."
+    cells = list(cells)
+    taken = {slug(found[1]) for cell in cells if cell["cell_type"] == "markdown" for found in re.finditer(r"(?m)^#+ (.*)$", source(cell))}
     for cell in cells:
         if names := defines(cell):
-            places = "".join(f'<span id="{slug(name)}"></span>' for name in names)
+            new = dict.fromkeys(slug(name) for name in names if slug(name) not in taken)
+            taken |= new.keys()
+            places = "".join(f'<span id="{place}"></span>' for place in new)
             links = ", ".join(f"[`{name}`](reference.qmd#{module}.{name})" for name in names)
             yield markdown_cell(f"::: {{.defined}}\n{places}Defined here: {links}\n:::")
         yield cell

@@ -26,7 +26,7 @@ def config(project, pages, mathjax):
         project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
         extensions=["sphinx.ext.mathjax", "sphinx.ext.autosummary", "sphinx.ext.autodoc", "numpydoc", "myst_nb", "sphinx_site"],
         templates_path=[str(Path(__file__).parent / "templates")], autosummary_context={"told": told(project)},
-        autodoc_member_order="bysource", autodoc_typehints="none", autodoc_preserve_defaults=True, default_role="py:obj",
+        autodoc_member_order="bysource", autodoc_typehints="none", default_role="literal",
         numpydoc_show_class_members=False, maximum_signature_line_length=88, add_module_names=False,
         html_theme="sphinx_book_theme", html_title=cfg["title"],
         html_static_path=[str(project.build / "static")], html_css_files=["page.css", "site.css"], html_js_files=[("site.js", {"defer": "defer"})],
@@ -63,11 +63,23 @@ def reference(project):
 def setup(app):
     app.add_config_value("site_stems", {}, "html")
     app.add_config_value("site_notebooks", "", "html")
+    app.connect("autodoc-process-docstring", as_rst, priority=400)  # before numpydoc
     app.connect("doctree-resolved", fold_the_rest)
     app.connect("html-page-context", real_notebook_names, priority=900)
     app.connect("html-collect-pages", page_not_found)
     app.connect("build-finished", real_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def as_rst(app, what, name, obj, options, lines):
+    "A docstring is written as the book is: formulas stand between dollars, and an asterisk is one."
+    text = re.sub(r"(`[^`]*`|>>> .*)|\$([^$\n]+)\$|(\*)(?=[\w*,])", said_in_rst, "\n".join(lines))
+    lines[:] = text.split("\n")
+
+
+def said_in_rst(found):
+    kept, formula, _ = found.groups()
+    return kept or (f":math:`{formula}`" if formula else r"\*")
 
 
 def fold_the_rest(app, doctree, docname):
@@ -116,6 +128,7 @@ def real_notebooks(app, exception):
 
 WORDS = {  # of the theme's that say less than what they stand for, or something else
     '<summary aria-label="Toggle hidden content">': "<summary>",
+    '<summary><span class="toctree-toggle"': '<summary aria-label="further pages"><span class="toctree-toggle"',
 }
 
 
