@@ -130,6 +130,13 @@ def test_on_a_phone_panels_stand_alone_and_move(browser, site):
         assert whole.is_visible() and not panels.first.is_visible()
 
 
+def test_a_moved_widget_writes_nothing_into_its_panels(browser, site):
+    "They are hidden on a wide screen and have no source there: markup in them was a second drawing of the page."
+    with opened(browser, f"{site}/cost_score.html", math=False) as page:
+        page.locator(".ce-widget input").first.press("End")
+        assert page.locator(".ce-widget img[data-whole]").count() and page.locator(".ce-widget img > *").count() == 0
+
+
 def test_on_a_phone_a_wide_table_of_few_rows_is_cards(browser, site):
     "Nothing is lost: each value stands after the name of its column; with room it is a table again."
     with opened(browser, f"{site}/metrics_2.html", width=390, height=844) as page:
