@@ -272,7 +272,6 @@ MEASURE = """() => {
 # much of the same tells axe-core nothing new, and takes it a minute: rows, listings and set formulas after the first ones
 TRIM = """() => {
     document.querySelectorAll('mjx-container').forEach(e => e.replaceChildren());
-    [...document.querySelectorAll('details.code')].slice(3).forEach(e => e.remove());
     [...document.querySelectorAll('.highlight pre')].slice(10).forEach(e => { e.textContent = 'x'; });
     document.querySelectorAll('table').forEach(e => [...e.rows].slice(8).forEach(row => row.remove()));
 }"""

@@ -19,7 +19,6 @@ import re
 import shutil
 from pathlib import Path
 
-import figures
 import lxml.html
 import translate
 from translate import markdown_cell, slug, source, split_options
@@ -342,16 +341,13 @@ NOT_FOUND = "The page may have moved: try the search, or begin at the [first pag
 
 
 def drawn(svg):
-    "A drawing as a page carries it: light, its words dark enough to read on white, and with colours for the dark."
+    "A drawing as a page carries it: light, its words dark enough to read on white."
     from cost_eval.plotting import _legible, _light
-    return figures.dark(_legible(_light(svg)))
+    return _legible(_light(svg))
 
 
 def typeset(page):
-    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked; a widget's drawings have colours for the dark."
-    if "ce-widget" in page:
-        page = figures.dark_widget(page)
-
+    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked."
     def words(found):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
