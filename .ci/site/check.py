@@ -181,6 +181,7 @@ def measured(page, url, script):
         page.wait_for_load_state("networkidle")
         page.evaluate("window.MathJax?.startup?.promise")
         shift[width] = page.evaluate(SHIFT)
+    page.evaluate("document.querySelectorAll('details.rest').forEach(fold => { fold.open = true; })")
     seen = dict(errors=errors, shift=shift, overflow={}, hidden={}, figures={}, faults={}, lightness={})
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
