@@ -241,7 +241,8 @@ def plural(n, word):
 def named(cells, module):
     "The cells, with a line before code that defines something public; each name is an address, and leads to the reference."
     cells = list(cells)
-    taken = {slug(found[1]) for cell in cells if cell["cell_type"] == "markdown" for found in re.finditer(r"(?m)^#+ (.*)$", source(cell))}
+    taken = {slug(found[1]) for cell in cells if cell["cell_type"] != "code"
+             for found in re.finditer(r"(?m)^(?:#+|title:) (.*)$", source(cell))}
     for cell in cells:
         if names := defines(cell):
             new = dict.fromkeys(slug(name) for name in names if slug(name) not in taken)
@@ -414,7 +415,7 @@ def reference(entries):
     "Every name with its docstring as it stands; Sphinx makes pages of its own of the modules."
     parts = ["---\ntitle: Reference\ndescription: What each module of cost_eval exports, in the order of the book.\n---\n"]
     for module, names in entries.items():
-        parts.append(f"## {module} {{#{module}}}\n")
+        parts.append(f"## `{module}` {{#{module}}}\n")
         for name, value in names.items():
             text = f"{name}{inspect.signature(value)}\n\n{inspect.getdoc(value)}"
             parts.append(f"### `{name}` {{#{module}.{name}}}\n\n```text\n{text}\n```\n")

@@ -102,7 +102,7 @@ def real_notebook_names(app, pagename, templatename, context, doctree):
         url, below = button.get("url", ""), button.get("buttons")
         if below is not None:
             below[:] = filter(wanted, below)
-        if "_sources/" in url or not url.partition("?")[0].endswith(f"/{pagename}.ipynb"):
+        if "_sources/" in url or not url.partition("?")[0].endswith((f"/{pagename}.ipynb", f"/{pagename}.rst")):
             return below != []
         button["url"] = url.replace(f"/{pagename}.ipynb", f"/{stem}.ipynb")
         return there and ("colab." not in url or stem in PROVED)
