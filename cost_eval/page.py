@@ -46,7 +46,7 @@ from cost_eval.robustness import (
     as_percent,
     cost_line,
     model_color,
-    nearest_change,
+    nearest_changes,
     plain_ticks,
 )
 
@@ -286,12 +286,12 @@ def why_no_map(report: Any) -> str:
 
 # %% ../nbs/58_page.ipynb #58le0003
 def _change(report) -> str:
-    "The nearest cost ratio and prevalence at which another choice is the cheapest, or cases that undo it."
+    "The cost ratios and prevalences beyond which another choice is the cheapest, or cases that undo it."
     if why_no_map(report) or _verdict(report).state in ("no need", "no verdict"):
         return _undone(report)
     case = report._case
     at = case.costs.cost_ratio, float(case.priors[1])
-    here, other, factor = report._once("change", lambda: nearest_change(case, report._lines, at))
+    here, changes = report._once("change", lambda: nearest_changes(case, report._lines, at))
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
     ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
 
@@ -299,14 +299,18 @@ def _change(report) -> str:
         odds = times * at[1] / (1 - at[1])
         return f"{_round(100 * odds / (1 + odds))} %"
 
-    if other < 0:
+    if not changes:
         wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
         often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
         return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
-    about = f"{'above' if factor > 1 else 'below'} about"
-    there = f"cost ratio {about} {_round(factor * at[0])} {ratio}"
-    often = f"prevalence {about} {share(factor)} {prevalence}"
-    return f"At a {there}, or a {often}, {names[other]} would be the cheapest."
+    side = {factor: "above" if factor > 1 else "below" for factor in changes}
+    there = " or ".join(f"{side[times]} about {_round(times * at[0])}" for times in changes)
+    often = " or ".join(f"{side[times]} about {share(times)}" for times in changes)
+    each = ", ".join(f"{names[other]} {side[times]}" for times, other in changes.items())
+    others = [*dict.fromkeys(names[other] for other in changes.values())]
+    who = "another" if len(others) > 1 else others[0]
+    who += " would be the cheapest" + f": {each}" * (len(others) > 1)
+    return f"At a cost ratio {there} {ratio}, or a prevalence {often} {prevalence}, {who}."
 
 
 def _round(value: float) -> str:
