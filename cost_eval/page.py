@@ -347,7 +347,8 @@ def _undone(report) -> str:
         return f"Samples of class {wrong} for which {v.naive} is wrong."
     if v.state == "no model":
         more = v.cost - v.naive_cost
-        least = f"{four_digits(more)} per case less, {100 * more / v.cost:.2g} % of its cost"
+        share = f", {100 * more / v.cost:.2g} % of its cost" if v.cost > 0 else ""
+        least = f"{four_digits(more)} per case less{share}"
         return f"{v.model} would have to cost {least}."
     decided = {e.model: e.decisions for e in report._entries if e.main}
     rivals: list = [(v.naive, np.full(len(case.y), v.column), v.column)]
