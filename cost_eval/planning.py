@@ -1096,7 +1096,7 @@ def check_rule(
     Kept: an end of the interval at `confidence` says so, for each requirement. Broken: one requirement is
     refuted at `confidence`, all of them taken together. Rates have exact binomial ends: a recall of .95 needs
     59 positives without a miss. With weights or clusters the ends are those of `loss_interval`. What the rule
-    was made to keep to (`rule.require`) is asked, too. The rows, or clusters, are taken as independent, at
+    was aimed at (`rule.require`) is asked, too. The rows, or clusters, are taken as independent, at
     their own shares of the classes.
 
     Parameters
@@ -1192,7 +1192,7 @@ def _rates(counts: RuleCounts, limits: Mapping) -> list[_Asked]:
 
 
 def _requirements(counts: RuleCounts, max_cost, min_rates) -> list[_Asked]:
-    "What is asked, and what the rule was made to keep to."
+    "What is asked, and what the rule was aimed at."
     shape, rates = counts.counts.shape, dict[Any, float]()
     if min_rates is not None and not isinstance(min_rates, Mapping):
         raise ValueError(

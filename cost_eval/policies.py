@@ -1177,7 +1177,8 @@ def _cross_calibrated(fits: "CrossFit", name: str) -> tuple[np.ndarray, list]:
     if kind == "scores":
         return _by_steps(fits, name), []
     out, apart = _by_scale(fits, name)
-    note = f"{name}: it separates the classes, so its calibrated posteriors are surer than the data are."
+    which = "" if _scale(fits, name)[1] else " once one fold is left out"
+    note = f"{name}: it separates the classes{which}, so calibrated posteriors are surer than the data are."
     return out, [note] if apart else []
 
 
@@ -1644,7 +1645,7 @@ class DecisionRule(Result):
         "What the rule is, a line each."
         names = "model", "rule", "kind", *_ENDS, "over_folds", "classes", "decisions"
         told = {name: getattr(self, name) for name in names} | self.expected | self.made
-        told |= {"keeps to": self._kept()} if self.require else {}
+        told |= {"aimed at": self._kept()} if self.require else {}
         return {"what": list(told), "value": [v if isinstance(v, str) else short(v) for v in told.values()]}
 
     def _kept(self) -> str:
@@ -1655,7 +1656,7 @@ class DecisionRule(Result):
         if not np.isnan(self.threshold):
             said[0] += f": {self.decisions[1]!r} from {short(self.threshold)} on"
         if self.require:
-            said.append(f"made to keep to {self._kept()}")
+            said.append(f"aimed at {self._kept()}")
         if self.expected:
             said.append("a case costs {cost:.4g} ({low:.4g} to {high:.4g})".format(**self.expected))
         return f"<{', '.join(said)}>"

@@ -602,8 +602,8 @@ def labelled_rows(
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
         raise ValueError(
-            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up, or report bounds "
-            "(bounds_without_labels takes labels that are missing)"
+            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without any label "
+            "nothing is known of what decisions cost"
         )
     labels = np.full(len(array), array[rows[0]], object)
     labels[rows] = array[rows]
@@ -637,7 +637,8 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
 
 
 def not_gained(found: CostMatrix | ExampleCosts) -> Any:
-    """The costs, unless an error is paid for: below 0, and below what the right decision costs.
+    """The costs, unless a gain is typed as a cost: an error that is paid for, below 0 and below what the right
+    decision costs; or a right decision that costs more than every error, wherever it can be taken.
 
     Parameters
     ----------
@@ -652,7 +653,7 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     Raises
     ------
     ValueError
-        Where an error is paid for, which is a gain with the wrong sign.
+        Where a gain has the wrong sign.
 
     Examples
     --------
@@ -674,7 +675,22 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
             f"costs: {what} costs {array[bad][0]:g}, so the error would be paid for; give what errors cost "
             "as positive numbers, and what right decisions gain as negative ones (tp, tn)"
         )
+    others = np.where(np.eye(len(table.classes), dtype=bool), -np.inf, array).max(-1)
+    worst = (right[..., 0] > others).reshape(-1, len(table.classes)).all(0)
+    if worst.any():
+        i = int(worst.argmax())
+        what, than = f"decision {table.classes[i]!r} for {table.classes[i]!r}", "every error about it"
+        if len(table.classes) == 2:
+            what, than = _TWO[i], "the error"
+        raise ValueError(
+            f"costs: {what} is right and costs more than {than}; give what right decisions gain as negative "
+            "numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, classes=..., "
+            "decisions=...)"
+        )
     return table
+
+
+_TWO = ("a true negative (tn)", "a true positive (tp)")
 
 # %% ../nbs/06_samples.ipynb #smp036
 #| code-fold: true
