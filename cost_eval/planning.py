@@ -56,7 +56,6 @@ from cost_eval.core import (
     plain,
     result,
     same_rows,
-    seen_labels,
     short,
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks
@@ -598,7 +597,7 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"clusters: shape {labels.shape}, but one label per loss, {(n,)}, is needed")
     if any(map(is_missing, labels.tolist())):
         raise ValueError("clusters: missing values (None or NaN); give these losses a label of their own")
-    code = encode(labels, seen_labels(labels), "clusters", "clusters")
+    code = numbered(labels, ascending=True)[1]
     ends = np.append(code[1:] != code[:-1], True)
     last, first = np.flatnonzero(ends), np.unique(code[ends], return_index=True)[1]
     if len(last) > len(first):
