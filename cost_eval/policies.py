@@ -68,7 +68,15 @@ from cost_eval.decisions import (
     read_requirements,
     stratified_folds,
 )
-from .samples import Decisions, Posteriors, Samples, Scores, not_gained, read_samples
+from cost_eval.samples import (
+    Decisions,
+    Posteriors,
+    Samples,
+    Scores,
+    not_gained,
+    read_samples,
+    refuse_told,
+)
 
 # %% ../nbs/07_policies.ipynb #pol026
 RULES: tuple[Rule, ...] = ("as given", "bayes", "calibrated", "tuned")
@@ -170,6 +178,7 @@ def decide(
     clusters: Labels | None = None,
     capacity: float | None = None,
     require: Mapping[Any, float] | None = None,
+    costs_known: bool = False,
     folds: int | Labels = 5,
     draws: int = 1,
     rng: Rng = None,
@@ -206,6 +215,8 @@ def decide(
         {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
         other folds (rule "tuned", which "calibrated" then becomes). See
         `cost_eval.decisions.read_requirements`. Decisions are taken as given
+    costs_known : bool, default False
+        are the costs of each row known before its class, although they tell it? See `read_samples`
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
     draws : int, default 1
@@ -231,8 +242,8 @@ def decide(
     >>> policy.kind, policy.decisions[:6].tolist()
     ('scores', [0, 0, 1, 1, 1, 1])
     """
-    options = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
-    samples = read_samples(y_true, model, costs, **options)
+    options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
+    samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     if len(samples.models) > 1:
         raise ValueError(
             f"model: one is decided for, got {list(samples.models)}; for several use "
@@ -481,10 +492,11 @@ class CrossFit:
             of `RULES`
         """
         costs, kind = self.samples.costs, self.samples.models[name].kind
+        readable = self.samples.costs_known or not self._rows.told_by_costs
         possible = {
             "as given": kind != "scores" and set(costs.classes) <= set(costs.decisions),
-            "bayes": kind == "posteriors",
-            "calibrated": len(self.folds) > 0,
+            "bayes": kind == "posteriors" and readable,
+            "calibrated": len(self.folds) > 0 and readable,
             "tuned": len(self.folds) > 0 and costs.shape == (2, 2),
         }
         return ("as given",) if kind == "decisions" else tuple(rule for rule in RULES if possible[rule])
@@ -678,6 +690,7 @@ class _Task:
         self.costs = rows.costs if rows.own is None else rows.own
         self.asked = None if require is None else read_requirements(require, rows.costs)
         self.rule = self.possible(rule if require is None else self.keeping(rule))
+        self.checked = self.check_costs() if self.rule in _BY_COSTS and rows.own is not None else None
 
     def keeping(self, rule: str) -> str:
         "The rule that keeps to what is required: a cut that is tuned."
@@ -723,6 +736,21 @@ class _Task:
                 "its name; use 'bayes' or 'calibrated'"
             )
         return rule
+
+    def check_costs(self) -> dict:
+        "Whether the rows' own costs, by which the rule decides, tell the class; `ValueError` if they do."
+        rows, told = self.rows, self.rows.told_by_costs
+        if rows.costs_known:
+            tells = f"{told}. It was declared" if told else "It was declared"
+            self.notes.append(f"{tells} that each row's own costs are known before its class.")
+            return {"declared": True, "told": told, "few": rows.few_for_costs}
+        refuse_told(told)
+        if rows.few_for_costs:
+            self.notes.append(
+                "Each row's own costs must not be filled in by what its class turned out to be. That was looked "
+                "for, but with fewer than 60 rows, or 10 of a class, most such columns pass."
+            )
+        return {"declared": False, "told": "", "few": rows.few_for_costs}
 
     def policy(self, others: list["_Task"]) -> Policy:
         "Decide, and in the `others`, which have other folds; the rows put back."
@@ -919,6 +947,7 @@ class _Task:
             "priors": self.target.tolist(),
             "costs": costs.array.tolist(),
             "own_costs": self.rows.own is not None,
+            "costs_checked": self.checked,
         }
         if self.asked is not None and self.kind != "decisions":
             keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in self.asked]
@@ -1036,6 +1065,7 @@ def _places(*keys: np.ndarray) -> np.ndarray:
     return place
 
 
+_BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
 _CONSTANT = "the decision that is best for everybody"
 _WITHIN = "were within the capacity"  # of the first draw
 

@@ -889,24 +889,40 @@ def _columns_of_costs(costs: ExampleCosts) -> Iterator[tuple[str, np.ndarray]]:
 
 def _telling(counts: np.ndarray) -> tuple[int, int, int] | None:
     "First and last of the ascending values, (V, K) rows of each class, that tell a class, and which."
-    V, size, n = len(counts), counts.sum(0), counts.sum()
-    if V < 2:
-        return None
-    up = counts.cumsum(0)[:-1]
-    held = np.concatenate([counts, up, size - up])
-    drawn, least = held.sum(1, keepdims=True), np.repeat([1, 4, 4], [V, V - 1, V - 1])[:, None]
-    rest = drawn - held
-    cut, k = np.nonzero((5 * held >= least * size) & (20 * rest * size <= held * (n - size)))
-    whole = (held[cut, k] == size[k]) & (rest[cut, k] == 0) & (size[k] > 1) & (cut < V)
-    if not len(cut):
-        return None
-    chance = stats.hypergeom.logpmf(held[cut, k], n, size[k], drawn[cut, 0])
-    best = int(whole.argmax() if whole.any() else chance.argmin())
-    c, class_ = int(cut[best]), int(k[best])
-    if not whole.any() and stats.hypergeom.sf(held[c, class_] - 1, n, size[class_], drawn[c, 0]) > 1e-4:
-        return None
-    first, last = (c, c) if c < V else (0, c - V) if c < 2 * V - 1 else (c - 2 * V + 2, V - 1)
-    return first, last, class_
+    size, n = counts.sum(0), counts.sum()
+    for cuts in (_values_held, _low_ends, _high_ends) if len(counts) > 1 else ():
+        for k in np.flatnonzero(size):
+            below = np.append(0, counts[:, k].cumsum())
+            first, last = np.broadcast_arrays(*cuts(below))
+            held, drawn = below[last + 1] - below[first], np.append(0, counts.sum(1).cumsum())
+            drawn = drawn[last + 1] - drawn[first]
+            good = np.flatnonzero(20 * (drawn - held) * size[k] <= held * (n - size[k]))
+            if not len(good):
+                continue
+            chance = stats.hypergeom.logpmf(held[good], n, size[k], drawn[good])
+            whole = (held[good] == size[k]) & (drawn[good] == held[good]) & (first[good] == last[good])
+            best = good[np.where(whole, -np.inf, chance).argmin()]
+            all_alike = whole.any() and size[k] > 1
+            if all_alike or stats.hypergeom.sf(held[best] - 1, n, size[k], drawn[best]) <= 1e-4:
+                return int(first[best]), int(last[best]), int(k)
+    return None
+
+
+def _values_held(below: np.ndarray) -> tuple:
+    "Single values that hold a fifth of a class, of which so many rows lie below each value and in all."
+    value = np.flatnonzero(5 * np.diff(below) >= below[-1])
+    return value, value
+
+
+def _low_ends(below: np.ndarray) -> tuple:
+    "First and last value of the ends of the order that hold four fifths, from the lowest."
+    return 0, np.arange(np.searchsorted(below, -(-4 * below[-1] // 5)) - 1, len(below) - 2)
+
+
+def _high_ends(below: np.ndarray) -> tuple:
+    "The same from the highest."
+    last = np.searchsorted(below, below[-1] // 5, side="right")
+    return np.arange(1, min(last, len(below) - 1)), len(below) - 2
 
 # %% ../nbs/06_samples.ipynb #smp038
 #| code-fold: true
