@@ -919,6 +919,8 @@ def _check(arguments):
     rule, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts, label = None, arguments.label
+    if rule.capacity is not None:  # one list of all rows
+        frames = [pandas().concat(list(frames), ignore_index=True)]
     for frame in frames:
         values = _rule_values(rule, frame, arguments)
         where = _rule_where(rule, frame, arguments)

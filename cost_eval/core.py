@@ -720,7 +720,7 @@ def refuse_fractions(labels, name: str):
     one = next((v for v in labels if isinstance(v, (float, np.floating)) and v % 1), None)
     if one is not None:
         raise ValueError(
-            f"{name}: numbers such as {one:.4g} are not labels; were labels and a model swapped? Of "
+            f"{name}: numbers such as {one:.4g} are not labels; were y_true and a model swapped? Of "
             "probabilities or scores take decisions first: bayes_decisions(posteriors, costs), or scores >= "
             "threshold"
         )

@@ -211,7 +211,7 @@ class Samples(Result):
     @property
     def few_for_costs(self) -> bool:
         "Are there so few rows, or rows of a class, that costs which tell the class mostly pass?"
-        return len(self.counting) < 60 or np.bincount(self.y[self.counting]).min() < 10
+        return bool(len(self.counting) < 60 or np.bincount(self.y[self.counting]).min() < 10)
 
     @property
     def shares(self) -> np.ndarray:
