@@ -43,6 +43,7 @@ from cost_eval.core import (
     dense,
     even,
     generator,
+    in_order,
     label_array,
     numbered,
     numbers,
@@ -1714,7 +1715,8 @@ class DecisionRule(Result):
         if self.kind == "scores":
             return numbers(check_1d(values, "values"), "values")
         if hasattr(values, "columns"):
-            values = self._of_classes(values)
+            named = list(values.columns) != [*range(len(self.classes))] or {*values.columns} == {*self.classes}
+            names, values = self.classes if named else None, self._of_classes(values)
         x, K = numbers(values, "values"), len(self.classes)
         if x.ndim == 1 and K == 2:
             turned = names is not None and len(names) == 1 and written(names[0]) == written(self.classes[0])
@@ -1723,6 +1725,12 @@ class DecisionRule(Result):
                 row = int(np.argmax((x < 0) | (x > 1)))
                 raise ValueError(f"values: {x[row]:g} in row {row} is not a probability; give one in [0, 1]")
             return x
+        if names is None and x.ndim == 2 and in_order(self.classes) != list(self.classes):
+            raise ValueError(
+                f"values: columns without names may stand in the order of the rule, {list(self.classes)}, or, "
+                "as scikit-learn has them, sorted; say which, Posteriors(numpy.asarray(values), "
+                f"classes={list(self.classes)}) or classes={in_order(self.classes)}"
+            )
         if names is not None and x.ndim == 2:
             x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
         lost = np.isnan(x).any(-1) if x.ndim == 2 else np.zeros(1, bool)

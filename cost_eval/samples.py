@@ -993,6 +993,8 @@ def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatri
     if ways[0] == ways[1] or named or isinstance(model, Decisions) or not _bare_columns(given, ways[0]):
         return
     place = [ways[1].index(label) for label in ways[0]]
+    if np.array_equal(model.values, model.values[:, place]):
+        return
     areas = [_mean_area(model.values[:, order], y) for order in (slice(None), place)]
     read = [f"as {way} {area:.2f}" for way, area in zip(ways, areas)]
     raise ValueError(
@@ -1006,7 +1008,8 @@ def _bare_columns(given, classes: list) -> bool:
     "Has a model several columns, of which nothing says whose they are?"
     values = given.values if isinstance(given, Posteriors) else given
     columns = list(getattr(values, "columns", range(len(classes))))
-    return np.ndim(values) == 2 and columns == [*range(len(classes))] and set(columns) != {*classes}
+    framed = hasattr(values, "columns") and {*columns} == {*classes}
+    return np.ndim(values) == 2 and columns == [*range(len(classes))] and not framed
 
 
 def _mean_area(posteriors: np.ndarray, y: np.ndarray) -> float:
