@@ -1715,7 +1715,7 @@ class DecisionRule(Result):
         if self.kind == "scores":
             return numbers(check_1d(values, "values"), "values")
         if hasattr(values, "columns"):
-            named = list(values.columns) != [*range(len(self.classes))] or {*values.columns} == {*self.classes}
+            named = positions(objects(self.classes), list(values.columns)) is not None
             names, values = self.classes if named else None, self._of_classes(values)
         x, K = numbers(values, "values"), len(self.classes)
         if x.ndim == 1 and K == 2:

@@ -1007,9 +1007,8 @@ def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatri
 def _bare_columns(given, classes: list) -> bool:
     "Has a model several columns, of which nothing says whose they are?"
     values = given.values if isinstance(given, Posteriors) else given
-    columns = list(getattr(values, "columns", range(len(classes))))
-    framed = hasattr(values, "columns") and {*columns} == {*classes}
-    return np.ndim(values) == 2 and columns == [*range(len(classes))] and not framed
+    columns = list(getattr(values, "columns", []))
+    return np.ndim(values) == 2 and (not columns or positions(objects(classes), columns) is None)
 
 
 def _mean_area(posteriors: np.ndarray, y: np.ndarray) -> float:
