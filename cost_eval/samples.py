@@ -844,7 +844,7 @@ def told_by_costs(y: np.ndarray, costs: ExampleCosts, clusters: np.ndarray | Non
     return ""
 
 
-def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs"):
+def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs; with"):
     """`ValueError` where costs tell the class.
 
     Parameters
@@ -852,7 +852,7 @@ def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs"):
     told : str
         from `told_by_costs`
     instead : str
-        what does not read the costs
+        what does not read the costs, and where it is declared that they are known
 
     Raises
     ------
@@ -868,7 +868,7 @@ def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs"):
         raise ValueError(
             f"costs: {told}, so they tell the class, and a rule that reads each row's costs would decide by "
             f"it. Give what {error} would have cost in every row, whatever its class turned out to be; "
-            f"{instead}; costs_known=True says that these costs are known before the class"
+            f"{instead} costs_known=True it is taken that they are known before the class"
         )
 
 
