@@ -1183,6 +1183,7 @@ def evaluate(
     priors: float | Priors | None = None,
     capacity: float | None = None,
     require: Mapping[Any, float] | None = None,
+    costs_known: bool = False,
     propensity: float | Vector | None = None,
     groups: Labels | None = None,
     clusters: Labels | None = None,
@@ -1229,6 +1230,9 @@ def evaluate(
         (`cost_eval.decisions.read_requirements`), of two classes and two decisions. Each model then decides
         by one cut, the cheapest that keeps to it on the other folds (rule "tuned"); `.constraint` says what
         is reached and what it costs. `certify` says of new samples whether it is met
+    costs_known : bool, default False
+        are the costs of each row known before its class, although they tell it? Costs that tell the class
+        (`cost_eval.samples.told_by_costs`) are otherwise refused where a rule reads them
     propensity : float or array_like, optional
         (N,) where labels are missing (None, NaN): the probability that each sample's label was looked up, so
         that those labelled stand for all; see `cost_eval.missing_labels`
@@ -1292,6 +1296,7 @@ def evaluate(
     """
     asked = {name: value for name, value in locals().items() if name not in ("y_true", "models", "costs")}
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
+    given["costs_known"] = costs_known
     said, counting = list[str](), None
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     if propensity is not None:  # nothing but weights, which say what a unit may weigh, too

@@ -53,6 +53,11 @@ CASES = {
 }
 
 
+def stated(values, classes):
+    "Columns with the names of the classes."
+    return Posteriors(values, classes=classes) if np.ndim(values) == 2 else values
+
+
 def fitted(case, **options):
     y, model, costs, rule = CASES[case]
     samples = read_samples(y, model, costs)
@@ -77,16 +82,16 @@ def test_a_rule_and_its_file_decide_as_the_policy_does(case, priors):
     half = np.arange(N) % 2  # fitted on one half, as a fold is; decides about the other
     part = found if rule == "bayes" else fit_rule(samples.take(half == 0), rule=rule, priors=priors)
     policy = CrossFit(samples, folds=half, rng=0).decide("model", rule, priors=priors)
-    told = part.columns(values[half == 1], None if own is None else own[half == 1])
+    told = part.columns(stated(values[half == 1], part.classes), None if own is None else own[half == 1])
     gap = np.zeros(len(told), bool)
     if rule == "tuned":  # between the two that enclose the threshold ranks and values may differ
         gap = (values[half == 1].reshape(len(told), -1)[:, -1] > part.same_from) & (values[half
                 == 1].reshape(len(told), -1)[:, -1] < part.same_to)
     np.testing.assert_array_equal(policy.decisions[half == 1][~gap], told[~gap])
     assert gap.mean() < .02
-    decided = again.decide(values, own)
+    decided = again.decide(stated(values, again.classes), own)
     assert set(decided) <= set(samples.costs.decisions) and (decided == np.array(found.decisions,
-            object)[found.columns(values, own)]).all()
+            object)[found.columns(stated(values, found.classes), own)]).all()
     if found.kind != "decisions":
         np.testing.assert_array_equal(run_rule(json.loads(found.to_json()), values, None if own is None
                                                else own.array), decided)
@@ -140,7 +145,7 @@ def test_values_in_every_form():
                    Posteriors(P3), P3.tolist()):
         assert (rule.decide(values) == rule.decide(P3)).all()
     two = fit_rule(read_samples(L, P, COSTS))
-    for values in (P, pd.Series(P), np.column_stack([1 - P, P]), pd.DataFrame({"ill": P, "well": 1 - P}),
+    for values in (P, pd.Series(P), stated(np.column_stack([1 - P, P]), ["well", "ill"]), pd.DataFrame({"ill": P, "well": 1 - P}),
                    Posteriors(1 - P, classes=["well"]), Posteriors(P)):
         assert (two.decide(values) == two.decide(P)).all()
     zero = fit_rule(read_samples(Y, P, [[0, 1], [5, 0]]))
@@ -225,6 +230,7 @@ def test_explain_adds_up():
     for case in ("posteriors, calibrated", "scores, calibrated", "three, abstain", "each row's costs"):
         samples, rule = fitted(case)
         values, own = samples.models["model"].values, samples.own
+        values = stated(values, rule.classes)
         told = rule.explain(values, own)
         paid = told[[f"cost of {label}" for label in rule.decisions]].to_numpy()
         assert (np.array(rule.decisions, object)[paid.argmin(1)]
@@ -290,11 +296,11 @@ def test_a_capacity_that_no_decide_takes_is_refused_when_the_rule_is_made_or_rea
 
 
 def test_numpy_alone_runs_a_file(tmp_path):
-    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of three
+    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of five
     functions, and the file."""
     text = "from __future__ import annotations\nimport json, sys\nimport numpy as np\n"
     text += "\n".join(inspect.getsource(getattr(policies, name))
-                      for name in ("run_rule", "_chosen", "_believed"))
+                      for name in ("run_rule", "_kept", "_listed", "_chosen", "_believed"))
     text += "\nfor line in open(sys.argv[1]):\n    rule, values, costs = json.loads(line)\n    print(json.dumps(run_rule(rule, values, costs).tolist()))\n"
     text += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'cost_eval', 'scipy', 'pandas', 'sklearn', 'matplotlib'}))\n"
     lines, want = [], []
@@ -303,7 +309,7 @@ def test_numpy_alone_runs_a_file(tmp_path):
         values, own = samples.models["model"].values, samples.own
         values = np.array(samples.costs.decisions, object)[values] if rule.kind == "decisions" else values
         lines.append(json.dumps([rule.content, values.tolist(), None if own is None else own.array.tolist()]))
-        want.append(rule.decide(values, own).tolist())
+        want.append(rule.decide(stated(values, rule.classes), own).tolist())
     (tmp_path / "rules.jsonl").write_text("\n".join(lines), encoding="utf-8")
     block = "import sys\nfor m in ('cost_eval', 'pandas', 'scipy', 'sklearn', 'matplotlib'): sys.modules[m] = None\n"
     ((tmp_path / "service.py").write_text(text.replace("import json, sys\n", block + "import json\n",
@@ -327,7 +333,7 @@ def test_a_report_hands_over_what_it_judged():
                                                       90) and rule.priors.tolist() == [.9, .1]
     assert [rule.expected[end] for end in ("cost", "low", "high")] == [row[end]
             for end in ("cost", "low", "high")]
-    assert rule.made == report.provenance and rule.over_folds[0] <= rule.over_folds[1] and (rule.decide(P)
+    assert rule.made == report.provenance and np.isnan(rule.over_folds).all() and (rule.decide(P)
             == "treat").sum() == 90
     assert report.decision_rule("grade",
                                 otherwise="wait").otherwise == "wait" and "a case costs" in repr(rule)
