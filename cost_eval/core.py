@@ -8,6 +8,7 @@ __all__ = []
 # %% ../nbs/00_core.ipynb #703fa24e
 import difflib
 import importlib
+import math
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -729,10 +730,27 @@ def seen_labels(*arrays: np.ndarray) -> list:
             "y_true or decisions: missing values (None or NaN) among the labels; a missing decision needs a "
             f"value, and of missing true labels: {VERIFICATION_BIAS}"
         )
+    refuse_fractions(labels, "y_true or decisions")
+    return in_order(labels)
+
+
+def in_order(labels) -> list:
+    "Labels sorted, or as they stand where they cannot be compared."
     try:
         return sorted(labels)
     except TypeError:
-        return labels
+        return list(labels)
+
+
+def refuse_fractions(labels, name: str):
+    "`ValueError` for numbers that are probabilities or scores, where labels or decisions belong."
+    one = next((v for v in labels if isinstance(v, (float, np.floating)) and v % 1), None)
+    if one is not None:
+        raise ValueError(
+            f"{name}: numbers such as {one:.4g} are not labels; were y_true and a model swapped? Of "
+            "probabilities or scores take decisions first: bayes_decisions(posteriors, costs), or scores >= "
+            "threshold"
+        )
 
 
 def distinct_integers(values: np.ndarray) -> list:
@@ -779,6 +797,8 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
         unknown = values.tolist()[int(np.argmin(codes))]
         if is_missing(unknown) and name == "y_true":
             raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
+        if not is_missing(unknown):
+            refuse_fractions([unknown], name)
         raise ValueError(
             f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; call it the same in both"
         )
@@ -818,7 +838,12 @@ def columns_of(given, labels: list, name: str) -> np.ndarray:
 # %% ../nbs/00_core.ipynb #e702691e
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
     "How often (or with what total weight) each combination of codes occurs: an array of shape `sizes`."
-    total = np.zeros(int(np.prod(sizes)), np.int64 if weight is None else float)
+    if math.prod(sizes) > 2**27:
+        raise ValueError(
+            f"y_true or decisions: {max(sizes):,} different labels make a table of {math.prod(sizes):,} "
+            "cells; of scores take decisions first (scores >= threshold), or join rare labels"
+        )
+    total = np.zeros(math.prod(sizes), np.int64 if weight is None else float)
     for start in range(0, len(codes[0]), BLOCK):
         block = slice(start, start + BLOCK)
         cell = codes[0][block].astype(np.intp)

@@ -583,6 +583,7 @@ def constraint_words(report: Any) -> list[str]:
 
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
+    *("known before its class", "most such columns pass"),
     *("higher values go with", "as clusters", "are not independent", "pooled from cross-validation"),
     *("a class is missing", "nothing can be calibrated", "was never seen", "order depends on the priors"),
     *("has only", " minus ", "looks miscalibrated", "a threshold"),

@@ -56,13 +56,13 @@ from cost_eval.core import (
     plain,
     result,
     same_rows,
-    seen_labels,
     short,
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .decisions import read_requirements
 from .policies import DecisionRule
+from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
 def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities") -> tuple:
@@ -598,7 +598,7 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"clusters: shape {labels.shape}, but one label per loss, {(n,)}, is needed")
     if any(map(is_missing, labels.tolist())):
         raise ValueError("clusters: missing values (None or NaN); give these losses a label of their own")
-    code = encode(labels, seen_labels(labels), "clusters", "clusters")
+    code = numbered(labels, ascending=True)[1]
     ends = np.append(code[1:] != code[:-1], True)
     last, first = np.flatnonzero(ends), np.unique(code[ends], return_index=True)[1]
     if len(last) > len(first):
@@ -1023,6 +1023,10 @@ def count_rule(
         raise ValueError(f"values: {len(decided)} rows, but y_true has {len(y)}; one each is needed")
     own = None if costs is None else as_costs(costs, classes=rule.costs)
     table = rule.costs if own is None else own
+    declared = (rule.content.get("costs_checked") or {}).get("declared", False)
+    if table.array.ndim == 3 and rule.rule in ("bayes", "calibrated") and not declared:
+        instead = "a rule that was fitted with rule='tuned' reads no costs, and of one fitted with"
+        refuse_told(told_by_costs(code, table, clusters), instead)
     weight = np.empty(0) if sample_weight is None else check_weights(sample_weight, len(y))
     units = np.empty(0) if clusters is None else check_1d(clusters, "clusters", len(y))
     look, (K, M) = rule.look(values), rule.costs.shape
