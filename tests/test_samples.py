@@ -622,13 +622,16 @@ def _columns(labels, n=400):
 
 
 @pytest.mark.parametrize("labels", [["good", "bad"], ["home", "ward", "icu"], [2, 0, 1], [1, 0]], ids=str)
-@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, pd.DataFrame, Posteriors,
-                                  lambda p: {"a": p}], ids=["array", "list", "frame", "Posteriors", "named"])
+@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, Posteriors, lambda p: {"model": p},
+                                  lambda p: {"model": pd.DataFrame(p)}, lambda p: Posteriors(pd.DataFrame(p))],
+                         ids=["array", "list", "Posteriors", "named", "numbered", "frame"])
 def test_columns_without_names_are_refused_with_both_readings(labels, form):
     "scikit-learn's columns are sorted: read in the order of the costs, a cost of .57 was told as .92."
     y, p = _columns(labels)
     costs = CostMatrix(1 - np.eye(len(labels)), classes=labels)
-    if form is pd.DataFrame and 0 in labels:  # its columns are called as the classes
+    given = form(p)
+    given = given.get("model") if isinstance(given, dict) else getattr(given, "values", given)
+    if isinstance(given, pd.DataFrame) and 0 in labels:  # its columns are called as the classes
         assert (read_samples(y, form(p), costs).models["model"].values == p[:, labels]).all()
         return
     with pytest.raises(ValueError, match="say which") as refused:
