@@ -446,7 +446,6 @@ _OPTIONS = {
     "method": "--method NAME",
     "ids": "--id COL",
     "confidence": "--confidence Q",
-    "costs_known": "--costs-known",
     "last": "--group COL on the rows of both months in one file, COL the month",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
 }

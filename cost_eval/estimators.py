@@ -180,11 +180,11 @@ class _BayesScorer(BaseEstimator):
     def score(self, X, y, estimator, sample_weight=None, costs=None):
         "Minus the cost per sample of the Bayes decisions."
         table = _own(costs, as_costs(self.costs, y_true=y))
-        _refuse_told(y, table, self.costs_known)
         posteriors, train = _posteriors(estimator, X, table.classes), None
         if self.priors is not None:
             train = self._trained_at(estimator, y, table.classes, sample_weight)
         decided = bayes_decisions(posteriors, table, priors=self.priors, train_priors=train, labels=True)
+        _refuse_told(y, table, self.costs_known)
         return -_mean_cost(y, decided, table, self.priors, sample_weight)
 
     def _trained_at(self, estimator, y, classes, sample_weight) -> np.ndarray:
@@ -566,9 +566,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         float
         """
         same_rows(X=X, y=y, sample_weight=sample_weight)
+        decided = self.predict(X, costs)
         table = _own(costs, self._given)
         _refuse_told(y, table)
-        decided = self.predict(X, costs)
         return -_mean_cost(column_or_1d(y), decided, table, self.priors, sample_weight)
 
     def get_metadata_routing(self) -> Any:

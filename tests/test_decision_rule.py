@@ -698,3 +698,59 @@ def test_an_index_of_parquet_is_a_column_of_the_command(installed, capsys):
     assert pd.read_csv(place / "out.csv")["id"][299] == "case 299"
     given = (place / "new.parquet", "--positive", "ill", "--fp", 1, "--fn", 5, "--id", "id")
     assert shell(capsys, "evaluate", *given)[0] == 0
+
+
+@pytest.mark.parametrize("rule", ["bayes", "calibrated", "tuned"])
+@pytest.mark.parametrize("room", [60, .1])
+@pytest.mark.parametrize("priced", ["one matrix", "each row"])
+def test_a_rule_with_a_capacity_decides_alike_everywhere_and_shows_no_cut(rule, room, priced, tmp_path):
+    "The report said a cut that called 942 of 2,000 and the cost of the queue of 200; the runner called all 942."
+    own = ExampleCosts(fp=1, fn=LOW) if priced == "each row" else None
+    costs = COSTS if own is None else ExampleCosts.from_array(own.array, classes=COSTS.classes,
+                                                              decisions=COSTS.decisions)
+    report = evaluate(L, P, costs, rule=rule, capacity=room, draws=1, rng=0)
+    found = report.decision_rule()
+    given = costs if own is not None and rule != "tuned" else None
+    decided = found.decide(P, given)
+    assert 0 < (decided == "treat").sum() == 60
+    for again in (found, DecisionRule.from_json(found.to_json())):
+        content = json.loads(again.to_json())
+        array = None if given is None else given.array
+        assert (run_rule(content, P, array) == decided).all() and (again.explain(P, given)["decision"] == decided).all()
+        assert (np.array(again.decisions)[again.columns(P, given)] == decided).all()
+        assert count_rule(again, L, P, costs=given).counts[:, 1].sum() == 60
+        assert np.isnan([again.threshold, again.same_from, again.same_to, *again.over_folds]).all()
+        assert " from " not in repr(again) and "'treat' for at most" in repr(again)
+    policy = decide(P, L, costs, rule=rule, capacity=room, rng=0)
+    assert np.isnan(policy.threshold) and report.ladder["threshold"][report.ladder["main"]].isna().all()
+    for text in (report.summary(), report.to_markdown(), report.to_html()):
+        assert not re.search(r"decides treat from|from [0-9.]+ on", text) and "are decided positive" in text
+    free = evaluate(L, P, costs, rule=rule, draws=1, rng=0)
+    assert own is not None or "decides treat from" in free.summary()
+
+
+def test_a_queue_that_was_judged_is_the_one_that_is_installed():
+    "A rule that cuts ordered its queue by each row's costs when it was judged, and by its values in service."
+    costs = ExampleCosts(fp=1, fn=np.random.default_rng(3).lognormal(2, 1.5, N))
+    policy = decide(P, Y, costs, rule="tuned", capacity=50, rng=0)
+    assert P[policy.decisions == 1].min() >= np.sort(P)[-50]
+
+
+def test_check_takes_a_capacity_over_all_rows(tmp_path):
+    pd.DataFrame({"y": Y, "p": P}).to_csv(tmp_path / "rows.csv", index=False)
+    rule = fit_rule(read_samples(Y, P, [[0, 1], [5, 0]]), capacity=30)
+    rule.to_json(tmp_path / "rule.json")
+    files = [str(tmp_path / "rows.csv")] * 2
+    assert main(["check", *files, "--rule", str(tmp_path / "rule.json"), "--scores", "p", "--label", "y",
+                 "--max-cost", "9", "--history", str(tmp_path / "h.json")]) == 0
+    history = json.loads((tmp_path / "h.json").read_text())
+    assert np.sum(history["checks"][0]["counts"], 0)[1] == 30
+
+
+def test_columns_without_names_that_may_stand_either_way_are_refused():
+    rule = fit_rule(read_samples(L, P, COSTS))
+    two = np.column_stack([P, 1 - P])  # as scikit-learn has them: ill, well
+    for values in (two, two.tolist(), pd.DataFrame(two), Posteriors(two)):
+        with pytest.raises(ValueError, match=r"values: columns without names .*classes=\['ill', 'well'\]"):
+            rule.decide(values)
+    assert (rule.decide(Posteriors(two, classes=["ill", "well"])) == rule.decide(P)).all()
