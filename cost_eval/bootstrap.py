@@ -464,7 +464,7 @@ def _moments(m, c, b=None):
 
 def _centred(m, c, b=None):
     "Means (or ratios) of the samples, their masses, and what each cell adds beyond the mean."
-    mass = m.sum(-1) if b is None else (m * b).sum(-1)
+    mass = (m * (1.0 if b is None else b)).sum(-1)
     mean = ratio((m * c).sum(-1), mass, undefined=np.nan)
     return mean, mass, c - mean[..., None] * (1 if b is None else b)
 
