@@ -778,7 +778,8 @@ class Report(Result):
         of all intervals
     draws : int
         of the folds, of which every cost of a rule that is fitted is the mean: the expected cost of the
-        *procedure* (fit on most of the rows, decide about the rest), not of the one rule that is installed
+        *procedure* (fit on most of the rows, decide about the rest), not of the one rule that is installed.
+        Of the model that has most: each has its own number, and two are compared in the first ones of both
     provenance : dict
         version, date, seed, rows, a hash of what was read
     """
@@ -1493,7 +1494,10 @@ def _recipe(report: Report) -> dict:
     asked = {name: value for name, value in report._asked.items() if value is not None}
     again = [k for k, value in asked.items() if k in _PER_ROW and np.ndim(value) or k == "scenarios"]
     settings = {name: _kept(value) for name, value in asked.items() if name not in again}
-    settings["draws"] = report.draws  # None: as many as it took
+    fits, declared, *_ = report._inputs
+    many = {fits.many[name] for name in declared if declared[name] in FITTED and fits.rules(name)[1:]}
+    if len(many) == 1:  # else as many as each takes
+        (settings["draws"],) = many
     if "priors" in settings:
         settings["priors"] = report.priors.tolist()
     if not isinstance(settings.get("rng", 0), int):
