@@ -1531,16 +1531,18 @@ class DecisionRule(Result):
         Returns
         -------
         dict
-            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; of decisions
-            nothing
+            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; the same
+            "beyond" it, below and above, of each column; of decisions nothing
         """
         x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
         low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
-        out = (x < low) | (x > high)
+        sides = np.array([x < low, x > high])
+        out = sides.any(0)
         return {
             "low": float(np.nanmin(x, initial=np.inf)),
             "high": float(np.nanmax(x, initial=-np.inf)),
             "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
+            "beyond": np.atleast_2d(sides.sum(1).T).T,
         }
 
     def _outside(self, values: Any) -> list[str]:
