@@ -632,7 +632,8 @@ def _fewest_seen(sample, m, shift):
         k = (m * (shift >= size[..., None] / 2)).sum(-1)
     if sample.sizes is None and sample.b is not None or not 1 < n.shape[-1] <= _SIZES:
         return np.full(len(m), np.inf)
-    most = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 0.9), 1.0) * n * size
+    one = np.maximum(k, 1)  # so that none seen is not better than one
+    most = np.where(one < n, betaincinv(one + 1, np.maximum(n - one, 1), 0.9), 1.0) * n * size
     whole = (m * shift).sum((-2, -1)) / 2  # of rare losses: what they cost, whatever all rows cost
     return np.where(most >= _MATTERS * whole[:, None], k, np.inf).min(-1)
 
