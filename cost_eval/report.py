@@ -1275,9 +1275,9 @@ def evaluate(
     draws : int, optional
         how often the folds are drawn; a row's loss is its mean over draws. Where the cut is one of the scores
         (`Scores`, rule "tuned") each draw is tested alone and the tests are merged (chapter 20). None: as
-        many as bring the Monte Carlo error of each cost below a tenth of half its interval, 5 to 40 (of more
-        than 500,000 rows fewer, which decide about 20 million in all); `.draws` says how many, and a note if
-        they were too few. With `require` once
+        many for each model as bring its cost's Monte Carlo error below a tenth of half its interval, 5 to 40
+        (of more than 500,000 rows fewer, which decide about 20 million in all), whatever other models need;
+        `.draws` is the most, and a note tells if they were too few. With `require` once
     confidence : float, default 0.95
         of all intervals
     rng : optional
