@@ -32,6 +32,7 @@ __all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differenc
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
@@ -151,7 +152,7 @@ class Judged:
         of a sample that draws of the folds decide about differently. It costs the mean
     drawn : ndarray or None
         (D, C) what these stand for in each of D draws, of a rule whose draws are tested one by one (all its
-        decisions are mixtures, then); -1 of the others
+        decisions are mixtures, then); -1 of the others, and from where on a rule has fewer draws
     """
 
     y: np.ndarray
@@ -179,7 +180,7 @@ class Judged:
     @cached_property
     def table(self) -> np.ndarray:
         "(K, M + C) costs of decisions and mixtures."
-        return self.costs.array if self.mixed is None else self.costs.array @ self.mixtures.T
+        return (self.costs.array[:, None] * self.mixtures).sum(-1)
 
     @property
     def repeated(self) -> bool:
@@ -366,7 +367,7 @@ class Judged:
         "Expected cost per sample, at the deployment's priors or as the samples are."
         if self.counted:
             counts = self.columns(decisions) * (self.class_weights[:, None] if at_priors else 1.0)
-            return float((counts * self.table).sum() / counts.sum())
+            return math.fsum((counts * self.table).flat) / math.fsum(counts.flat)  # whatever else there is
         weight = self.weight_at_priors if at_priors else self.weight
         return float(np.average(self.losses(decisions), weights=weight))
 
@@ -394,8 +395,11 @@ class Judged:
         return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
 
     def distinct_draws(self, *sides: np.ndarray) -> tuple[list, np.ndarray]:
-        "What these decisions (N,) are in the draws, every answer once, and which of them each draw has (D,)."
+        """What these decisions (N,) are in the draws that all of them have, the first ones: every answer once,
+        and which of them each draw has (D,).
+        """
         drawn, used = self.draws[1], np.unique(np.concatenate([np.unique(decided) for decided in sides]))
+        drawn = drawn[(drawn[:, used] >= 0).all(1)]
         _, first, place = np.unique(drawn[:, used], axis=0, return_index=True, return_inverse=True)
         return [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
 
@@ -415,7 +419,7 @@ class Judged:
             own = ([m[k] for k, size in zip(each, sizes) for _ in range(size)] for m in more)
             answer = ask(case, [one for now, _ in asked for one in now], (1 + confidence) / 2, *own)
             place = [first + place for first, (_, place) in zip(np.cumsum([0, *sizes]), asked)]
-            found.append(Asked.of([answer], np.concatenate(place)).merged(len(place[0])))
+            found.append(Asked.of([answer], np.concatenate(place)).merged([len(one) for one in place]))
         return Asked.of(found, np.argsort(whole + each))
 
     def intervals(self, decided: Any, confidence: float, can: Any = None) -> "Asked":
@@ -427,11 +431,18 @@ class Judged:
 
     def _intervals(self, sides: list, confidence: float, can: list) -> "Asked":
         if self.counted and all(one is None for one in can):
-            stack = np.stack([self.columns(*d) for d in sides])
             options = self.how(confidence) | {"priors": self.given_priors}
-            return Asked.of([interval(stack, self.table, **options)])
+            stack = np.stack([self.columns(*d) for d in sides])
+            alone = [stack] if self.mixed is None else stack[:, None]
+            return Asked.of([interval(*self._used(one), **options) for one in alone])
         found = [self.mean_interval(self.losses(*d), confidence, c) for d, c in zip(sides, can)]
         return Asked.of(found)
+
+    def _used(self, stack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        "Tables of counts and the costs, without mixtures that no table has: they are of other models."
+        used = stack.any((0, 1))
+        used[: self.costs.shape[1]] = True
+        return stack[..., used], self.table[:, used]
 
     def mean_interval(
         self, values: np.ndarray, confidence: float, can: Any = None, of: Any = None
@@ -552,7 +563,7 @@ class Judged:
             every = [list(case._parts(now, groups)) for now, in asked]
         found = [case.mean_interval(one[k][3], level, of=one[k][4]) for k in at for one in every]
         each = np.arange(len(found)).reshape(len(at), -1)[:, place]
-        held = Asked.of(found, each.ravel()).merged(len(place))
+        held = Asked.of(found, each.ravel()).merged([len(place)] * len(at))
         for k, *found in zip(at, held.mean, held.low + 0.0, held.high):  # which turns -0 into 0
             kind, name, own, *_ = parts[k]
             many = float(own.sum() if self.repeats is None else own @ self.repeats)
@@ -596,7 +607,7 @@ class Judged:
         try:
             if self.counted and asked:
                 counts = np.stack([part.columns(d) for part, d in zip(asked, own)])
-                ends = interval(counts, self.table, priors=priors, **self.how(confidence))
+                ends = interval(*self._used(counts), priors=priors, **self.how(confidence))
                 found[:, known] = ends.mean, ends.low, ends.high
             elif asked:
                 each = [part._mean_and_ends(d, confidence) for part, d in zip(asked, own)]
@@ -739,11 +750,11 @@ class Asked(NamedTuple):
         promised = dict.fromkeys(one.guarantee for one in found)
         return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
 
-    def merged(self, draws: int) -> "Asked":
-        "Of questions, each about so many draws one after the other at half the level, those of the rules."
-        mean, low, high, p = (values.reshape(-1, draws).T for values in self[:4])
-        low, high, p = _merged_ends(low, high, p)
-        return self._replace(mean=mean.mean(0), low=low, high=high, p_value=p)
+    def merged(self, draws: list) -> "Asked":
+        "Of questions, each about its number of draws one after the other at half the level, those of the rules."
+        each = zip(*(np.split(values, np.cumsum(draws)[:-1]) for values in self[:4]))
+        found = [(mean.mean(), *_merged_ends(*ends)) for mean, *ends in each]
+        return self._replace(**dict(zip(("mean", "low", "high", "p_value"), np.transpose(found))))
 
 
 def _merged_ends(low: np.ndarray, high: np.ndarray, p: Any = np.nan) -> tuple:

@@ -313,6 +313,8 @@ class CrossFit:
         (N,) fold of each sample in the first draw; (0,) if a class is too small
     notes : tuple
         why there are none, or fewer than asked
+    many : dict
+        model -> how many of the draws, the first ones, it is decided about in
     deployment : array_like, optional
         the priors at which `Posteriors(..., priors="deployment")` are right, for `levels`; None: the shares
 
@@ -339,20 +341,23 @@ class CrossFit:
         self._of_models: dict = {}  # what depends on no draw
         self._logs: dict = {}
         self._drawn = [(self._fold, self._logs)]
+        self.many: dict = {}
         self.draw(draws)
 
     @property
     def draws(self) -> int:
-        "How often the folds were drawn: once where they were given, or nothing can be fitted."
+        "How often the folds were drawn, at most: once where they were given, or nothing can be fitted."
         return len(self._drawn)
 
-    def draw(self, draws: int) -> "CrossFit":
+    def draw(self, draws: int, *names: str) -> "CrossFit":
         """So many draws of the folds, the first of which are always the same.
 
         Parameters
         ----------
         draws : int
             how many in all
+        *names : str
+            the models that they are for; none: all. How many a model has changes nothing for another
 
         Returns
         -------
@@ -362,16 +367,17 @@ class CrossFit:
         wanted = check_integer(draws, "draws", 1)
         if dense(self._asked, "folds").ndim or not len(self._fold):
             wanted = 1
-        del self._drawn[wanted:]
+        self.many |= dict.fromkeys(names or self.samples.models, wanted)
         for d in range(len(self._drawn), wanted):
             rng = np.random.default_rng([self._seed, 0, d])
             fold, _ = _draw_folds(self._rows, self._asked, self._order, rng)
             self._drawn.append((fold, {}))
+        del self._drawn[max(self.many.values()) :]
         return self
 
-    def _each(self) -> list["CrossFit"]:
-        "This with each of its draws alone."
-        alone = [copy(self) for _ in self._drawn]
+    def _each(self, name: str) -> list["CrossFit"]:
+        "This with each of a model's draws alone."
+        alone = [copy(self) for _ in self._drawn[: self.many[name]]]
         for one, drawn in zip(alone, self._drawn):
             one._drawn, (one._fold, one._logs) = [drawn], drawn
         return alone
@@ -419,8 +425,8 @@ class CrossFit:
             (N, K) natural logarithms; (0, K) where nothing could be calibrated
         """
         check_choice(name, tuple(self.samples.models), "name")
-        total = np.logaddexp.reduce([one._calibrated(name) for one in self._each()])
-        return self._back(total - np.log(self.draws) if self.draws > 1 else total)
+        each = [one._calibrated(name) for one in self._each(name)]
+        return self._back(np.logaddexp.reduce(each) - np.log(len(each)) if len(each) > 1 else each[0])
 
     def decide(
         self,
@@ -455,7 +461,7 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        tasks = [_Task(one, name, rule, priors, capacity, require) for one in self._each()]
+        tasks = [_Task(one, name, rule, priors, capacity, require) for one in self._each(name)]
         for task in tasks:
             task.posteriors = posteriors
         return tasks[0].policy(tasks[1:])
@@ -473,7 +479,7 @@ class CrossFit:
         CrossFit
         """
         found = copy(self)
-        found._drawn = list(self._drawn)
+        found._drawn, found.many = list(self._drawn), dict(self.many)
         self.samples.meet("costs", costs)
         found.samples = _at_costs(self.samples, costs, None)
         found._rows = _at_costs(self._rows, costs, self._order)
@@ -529,8 +535,8 @@ class CrossFit:
         """
         model = self.samples.models[check_choice(name, tuple(self.samples.models), "name")]
         log_odds = np.asarray(log_odds, float)
-        if self.draws > 1 and rule in FITTED:
-            each: Any = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each()]
+        if min(self.draws, self.many[name]) > 1 and rule in FITTED:
+            each: Any = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each(name)]
             return None if each[0] is None else np.stack(each)
         if rule == "tuned" and len(self._fold):
             return self._back(self._tuned_levels(name, log_odds, shifted))
@@ -1567,16 +1573,18 @@ class DecisionRule(Result):
         Returns
         -------
         dict
-            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; of decisions
-            nothing
+            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; the same
+            "beyond" it, below and above, of each column; of decisions nothing
         """
         x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
         low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
-        out = (x < low) | (x > high)
+        sides = np.array([x < low, x > high])
+        out = sides.any(0)
         return {
             "low": float(np.nanmin(x, initial=np.inf)),
             "high": float(np.nanmax(x, initial=-np.inf)),
             "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
+            "beyond": np.atleast_2d(sides.sum(1).T).T,
         }
 
     def _outside(self, values: Any) -> list[str]:

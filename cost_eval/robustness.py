@@ -15,7 +15,7 @@ __all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around',
            'model_color', 'as_percent', 'plain_ticks']
 
 # %% ../nbs/55_robustness.ipynb #5559c1b0
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -196,23 +196,27 @@ def _levels(line: Line, odds: np.ndarray) -> np.ndarray:
 
 def _joint_rates(case: Judged, levels: list, L: int) -> np.ndarray:
     """(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level; of levels in
-    several draws of the folds, (D, N), the mean over draws.
+    several draws of the folds, (D, N), the mean over the draws that both have, the first ones.
     """
-    draws = max(np.ndim(level) and len(np.atleast_2d(level)) for level in levels)
-    if draws > 1:
-        alone = ([level if level.ndim == 1 else level[d] for level in levels] for d in range(draws))
-        return np.mean([_joint_rates(case, one, L) for one in alone], axis=0)
-    levels = [level.reshape(-1) for level in levels]
+    levels = [np.atleast_2d(level) for level in levels]
     S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
     weight, sizes = np.ones(len(case.y)) if case.weight is None else case.weight, case.class_sizes
     for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier
-        own, mass = [level[case.y == c] for level in levels], weight[case.y == c]
+        own, mass = [level[:, case.y == c] for level in levels], weight[case.y == c]
         for a in range(S):
             for b in range(a, S):
-                turned = np.bincount(both(own[a], own[b]), mass, L + 1)
+                ends = [np.bincount(both(*one), mass, L + 1) for one in _in_common(own[a], own[b])]
+                turned = np.mean(ends, axis=0)
                 share = np.minimum(np.cumsum(turned)[:L] / sizes[c], 1)  # all weights may add up to 1 + 2e-16
                 rates[a, b, c] = rates[b, a, c] = 1 - share if c else share
     return rates
+
+
+def _in_common(one: np.ndarray, other: np.ndarray) -> Iterator:
+    "The draws that two have in common; what has none stands beside each."
+    if len(one) == 1 or len(other) == 1:
+        one, other = np.broadcast_arrays(one, other)
+    return zip(one, other)
 
 # %% ../nbs/55_robustness.ipynb #dbe6c807
 def robustness_map(

@@ -850,12 +850,12 @@ def told_by_costs(y: np.ndarray, costs: ExampleCosts, clusters: np.ndarray | Non
             first, last, k = found
             held = (column >= values[first]) & (column <= values[last])
             where = "at most " * (first < last) if first == 0 else "at least " * (first < last)
-            inside = np.bincount(y[held], minlength=K)
-            many, others = np.count_nonzero(y == k), np.count_nonzero(y != k)
+            own = y == k if k < K else y != k - K
+            whose = f"class {written(costs.classes[k])}" if k < K else f"others than {costs.classes[k - K]}"
             return (
-                f"{name} is {where}{values[first if where == 'at least ' else last]:g} in {inside[k]:,} of "
-                f"{many:,} rows of class {written(costs.classes[k])} and in {inside.sum() - inside[k]:,} of "
-                f"the {others:,} others"
+                f"{name} is {where}{values[first if where == 'at least ' else last]:g} in "
+                f"{(held & own).sum():,} of {own.sum():,} rows of {whose} and in {(held & ~own).sum():,} of "
+                f"the {(~own).sum():,} others"
             )
     return ""
 
@@ -904,14 +904,17 @@ def _columns_of_costs(costs: ExampleCosts) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _telling(counts: np.ndarray) -> tuple[int, int, int] | None:
-    "First and last of the ascending values, (V, K) rows of each class, that tell a class, and which."
-    size, n = counts.sum(0), counts.sum()
+    """First and last of the ascending values, (V, K) rows of each class, that tell a class, and which; from K on
+    all classes but one.
+    """
+    n, K = counts.sum(), counts.shape[1]
+    counts = counts if K == 2 else np.hstack([counts, counts.sum(1, keepdims=True) - counts])
+    every, size = np.append(0, counts[:, :K].sum(1).cumsum()), counts.sum(0)
     for cuts in (_values_held, _low_ends, _high_ends) if len(counts) > 1 else ():
         for k in np.flatnonzero(size):
             below = np.append(0, counts[:, k].cumsum())
             first, last = np.broadcast_arrays(*cuts(below))
-            held, drawn = below[last + 1] - below[first], np.append(0, counts.sum(1).cumsum())
-            drawn = drawn[last + 1] - drawn[first]
+            held, drawn = below[last + 1] - below[first], every[last + 1] - every[first]
             good = np.flatnonzero(20 * (drawn - held) * size[k] <= held * (n - size[k]))
             if not len(good):
                 continue
