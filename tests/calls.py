@@ -14,6 +14,7 @@ import functools
 import inspect
 import io
 import json
+import re
 import tempfile
 import zlib
 from functools import partial
@@ -132,6 +133,49 @@ def trained(found):
     return [found.fold_costs, *tables, drawn(found.plot())]
 
 
+def leaves(widget):
+    "The controls, tables and pictures of a widget."
+    inside = getattr(widget, "children", None)
+    return [widget] if inside is None else [leaf for child in inside for leaf in leaves(child)]
+
+
+def numbers_in(box):
+    "The numbers that a widget shows: in its tables, and in the titles of its pictures."
+    words = []
+    for value in (getattr(leaf, "value", None) for leaf in leaves(box)):
+        if isinstance(value, (bytes, memoryview)):
+            words += re.findall("(?s)<title>(.*?)</title>", bytes(value).decode())
+        elif isinstance(value, str):
+            words.append(re.sub("<[^>]*>", " ", value))
+    return [float(one) for one in re.findall(r"\d*\.?\d+", " ".join(words))]
+
+
+def touched(box):
+    "What a widget shows at first, and after each of its sliders has moved."
+    shown = [numbers_in(box)]
+    for slider in (leaf for leaf in leaves(box) if hasattr(leaf, "max")):
+        log = hasattr(slider, "base")
+        slider.value = 1.5 * slider.value if log else slider.min + .7 * (slider.max - slider.min)
+        shown.append(numbers_in(box))
+    return shown
+
+
+def dot_to_move(page):
+    "A picture with a slider, and what stands on a page without a kernel."
+    image, show = ce.live_figure(lambda ax: ax.plot([0], [0], "o"),
+                                 lambda ax, artists, x: ax.set_title(f"x = {x}"), (3, 2), columns=1)
+    box = page({"x": ce.slider("x", 2, 0, 9, 1)}, image, show, moves="x", alt="a dot")
+    words = box._repr_mimebundle_()["text/html"]
+    return [touched(box), len(re.findall("x = ", words)) > 9, "a dot" in words]
+
+
+def asked_in_the_app(app):
+    "The page after its questions, at another price and prevalence."
+    for control, value in {"label": "y", "positive": 1, "fn": 25., "prevalence": "2 %", "panel": "map"}.items():
+        getattr(app, control).value = value
+    return [tables(app.report), app.chosen(), len(app.lines()), sorted(app.panel.options)]
+
+
 def rates(counts):
     names = ("p", "n", "total", "prevalence", "tpr", "fnr", "fpr", "tnr", "precision", "npv", "fdr", "fomr")
     return {"cells": counts.to_frame(), **{name: getattr(counts, name) for name in names}}
@@ -210,9 +254,11 @@ def recomputed(p):
     return dict(zip(published(p)["cell"], (published(p)["published"] + [0, .003, .1, -.004, 0, .5]).tolist()))
 
 
-def item(name):
+def items():
+    "The tables and figures of the papers that take seconds."
     ce.discover()
-    return ce.select(name)[0]
+    slow = ("bootstrap/figure2", "cost_score/table6-study")
+    return {name: item for name, item in ce.ITEMS.items() if name not in slow}
 
 
 def lazy(values):
@@ -733,6 +779,9 @@ PAPERS = {
         "plot_tree_curves": lambda p: Call(n_curves=9, depth=4, boxes=2, rng=0).then(drawn),
     }),
 }
+WIDGETS = ("interval", "capacity", "luck", "isocost", "tree_curves", "loan", "metric_study", "missing",
+           "outperformance", "power", "stopping", "expected_cost", "two_scores", "repeats",
+           "effective_weight", "ranking")
 DOORS = {
     "main evaluate": lambda p: {
         what: Call(p.files, [command(p, *more, "--json", "@all.json", "--metrics", "@few.json")],
@@ -756,8 +805,12 @@ DOORS = {
     "main data": lambda p: {" ".join(line): Call({}, [line]).by(shell) for line in (
         ["data", "list"], ["list", "ferrer/*"], ["reproduce", "--sheet", "zhao"])},
     "main reproduce": lambda p: Call({}, [["reproduce", "cost_score/figure2", "--out", "@out"]]).by(shell),
-    "run_item": lambda p: {name: Call(item(name)).then(lambda found: found.table)
-                           for name in ("bootstrap/table2", "weighted_accuracy/eq13")},
+    "run_item": lambda p: {
+        name: Call(item).then(lambda found: found.table) for name, item in items().items()},
+    "App": lambda p: Call(ce.example_frame().rename(columns={"label": "y"}).replace({"ill": 1, "well": 0})).then(
+        asked_in_the_app),
+    "explorer": lambda p: Call().by(dot_to_move),
+    **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
     "scale.confusion_counts": lambda p: Call(
         lazy(p.y), lazy(p.decided()), classes=p.classes, decision_labels=p.choices,
         sample_weight=lazy(p.maybe.weight)),
@@ -800,8 +853,8 @@ RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0},
           "another": {"rule": "nosuch"}}
 RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
-          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview",
-                           "places"], 6)}
+          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview", "places",
+                           "App", "explorer", *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,
          **PAPERS, **DOORS}
 
