@@ -806,7 +806,8 @@ def test_halves_of_a_month_add_to_its_values_beyond():
     y, score, _ = month(400, 1)
     rule = fit_rule(read_samples(y, score, [[0, 1], [20, 0]]), rule="tuned")
     new = month(100, 2)[1] * 4
-    first, second, whole = (count_rule(rule, np.arange(len(part)) % 2, part) for part in (new[:50], new[50:], new))
+    parts = new[:50], new[50:], new
+    first, second, whole = (count_rule(rule, np.arange(len(part)) % 2, part) for part in parts)
     assert ((first + second).beyond == whole.beyond).all() and whole.beyond.sum() == whole.outside > 0
 
 
