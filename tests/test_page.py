@@ -64,7 +64,8 @@ def change_agrees(r):
         near = [*other[other < 200][-1:], *other[other > 200][:1]]
         told = re.fullmatch(r"At a cost ratio (.+) \(here (.+?)\), or a prevalence (.+) \(here (.+?) %\), (.+)"
                             r" would be the cheapest(.*)\.", text).groups()
-        assert says(told[1], ratio) and says(told[3], 100 * prevalence)
+        assert [float(told[k].replace(",", "")) for k in (1, 3)] == [
+            float(f"{value:.3g}") for value in (ratio, 100 * prevalence)]
         sides = [("above" if k > 200 else "below", names[winner[k]]) for k in near]
         one = len({name for _, name in sides}) == 1
         assert told[4] == (sides[0][1] if one else "another")
@@ -371,11 +372,11 @@ def test_net_benefit_of_each_rung():
 
 
 PLAIN = (set("""
-a about above after against all always amount amounts an and anew anything are as at auto be below best but by can case cases change cheaper cheapest check checks
+a about above after against all always amount amounts an and anew another anything are as at auto be below best but by can case cases change cheaper cheapest check checks
 class come cost costliest costs data decided decides decisions depends differ difference do each every f few first for found from g has have here how hundred
-hundredth in is it its known largest lead less like line lines looks loss lowest method minus model models more most need never next no not notes nothing occur
-of on one ones only or order other over own per possible rate read records report right s sample samples saves saving second seen show side small stand stays
-sure taken than that the their these they this times to too undo unseen unsure up use uses verdict was what which while with word would wrong
+hundredth in is it its known largest lead less like line lines looks loss lowest method minus model models more most need needed never next no not notes nothing occur
+of on one ones only or order other over own per possible rate rather read records report right s sample samples saves saving second seen show side small stand stays
+sure taken tell than that the their these they this times to too undo unseen unsure up use uses verdict was what whether which while with word would wrong
 """.split()))
 
 
