@@ -449,20 +449,71 @@ _OPTIONS = {
 
 
 _REMEDIES = {
-    "; say positive=": "--positive LABEL",
-    "decimal=','": "--sep MARK, --decimal MARK",
     VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
+_QUOTED = re.compile(r"there are [^;]*|(?<!\w)'[^']*'|\"[^\"]*\"")  # a user's names are no Python
+_GROUP = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]")
+_ASIDE = re.compile(r" \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+_PYTHON = re.compile(r"(?<![-\w])[a-z_]+=|\w[(\[]|\{|(?<!\w)\.[a-z]|==|^ \([a-z]+_[a-z_]+\)$")
+_GIVEN = re.compile(r"(?<![-\w])([a-z_]+)=('[^']*'|\"[^\"]*\"|[\d.]*)(?=[\s,;.:)]|$)")
+
+
+def _flag(argument: str) -> str:
+    "The one option that says an argument of the library, or the argument."
+    option = _OPTIONS.get(argument, "")
+    return option.split()[0] if option.count("--") == 1 else argument
+
 
 def _in_the_shell(message: str) -> str:
-    "The library's words, and the option of the command that they speak of."
+    "The library's words with arguments as options, without what they advise in Python; and the option."
     argument = message.partition(":")[0].partition("[")[0]
     option = _OPTIONS.get(argument)
     for words, instead in _REMEDIES.items():
         option = instead if words in message else option
-    return f"{message} (here: {option})" if option else message
+    said = re.sub(r"\b(model|scenario)s\[('[^']*'|\"[^\"]*\")\]", r"\1 \2", message)
+    said = _flag(argument) + said.removeprefix(argument) if _flag(argument) != argument else said
+    said = re.sub(r"\b(y_true|sample_weight)\b(?![=\[.)])", lambda word: _flag(word[0]), said)
+    said = _ASIDE.sub(lambda aside: "" if _PYTHON.search(_covered(_given(aside[0]), 0)) else aside[0], said)
+    said = _without_python(_given(said))
+    known = not option or any(flag in said for flag in re.findall("--[a-z-]+", option))
+    return said if known and option not in _REMEDIES.values() else f"{said} (here: {option})"
+
+
+def _given(text: str) -> str:
+    "Arguments with a value as options with it."
+
+    def told(found) -> str:
+        flag, value = _flag(found[1]), found[2].strip("'\"")
+        return found[0] if flag == found[1] else f"{flag}={shlex.quote(value)}" if value else flag
+
+    return _GIVEN.sub(told, text)
+
+
+def _covered(text: str, deep: int = 9) -> str:
+    "A text of the same length without its quotations, and without what stands in brackets."
+    text = _QUOTED.sub(lambda found: "q" * len(found[0]), text)
+    marks = str.maketrans("([{", "\1\2\3"), str.maketrans("\1\2\3", "([{")
+    for _ in range(deep):
+        text = _GROUP.sub(lambda found: found[0][0].translate(marks[0]) + "q" * (len(found[0]) - 1), text)
+    return text.translate(marks[1])
+
+
+def _without_python(text: str) -> str:
+    "Each clause up to what is Python in it; none that then only says for what that would be."
+    first = re.match(r".+?(?:; |\. (?=[A-Z])|$)", _covered(text))
+    if first:  # what is wrong is said in any case
+        text = re.sub("(?<![-\w])([a-z_]+)=", r"\1 ", text[: first.end()]) + text[first.end() :]
+    covered, kept = _covered(text), ""
+    for clause in re.finditer(r".+?(?:; |\. (?=[A-Z])|\? |$)", covered):
+        bad, end = _PYTHON.search(clause[0]), clause.end()
+        if bad:
+            parts = [found.start() for found in re.finditer(", |: ", clause[0][: bad.start() + 1])]
+            least = 2 if re.match("(?i)(of|if|or) ", clause[0]) else 1
+            end = clause.start() + (parts[-1] if len(parts) >= least else 0)
+        kept += text[clause.start() : end] + ("; " if bad and end > clause.start() else "")
+    return kept.strip().rstrip(";")
 
 
 def _write(path, text: str):
