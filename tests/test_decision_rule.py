@@ -395,7 +395,7 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     assert shell(capsys, "decide", place / "german.csv", "--rule", place / "bom.json", "--out",
                  place / "g.csv", "--sep", ";", "--decimal", ",")[0] == 0
     assert (pd.read_csv(place / "g.csv")["decision"] == rule.decide(new["p"])).all()
-    mistakes = {("q.csv", "rule.json"): "(here: --scores COL)",
+    mistakes = {("q.csv", "rule.json"): "--scores: '",
                 ("decided.csv", "rule.json"): "a column 'decision' already",
                 ("new.csv", "new.csv"): "no JSON|no such|not complete",
                 ("no.csv", "rule.json"): "no such file"}
@@ -462,11 +462,11 @@ def test_check_answers_by_its_exit_status(installed, capsys):
                                (["--rule", place / "rule.json", "--max-cost", .6, "--history",
                                  place / "list.json"], "no checks that check_rule wrote, got []"),
                                  (["--rule", place / "rule.json"],
-                                  "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, "
+                                  "what is to be kept? Give a cost (here: --max-cost C, "
                                   "--min-recall R)"),
                              (["--rule", place / "rule.json", "--max-cost", .6, "--history",
                                place / "old.csv"], "is not complete JSON"),
-                               (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
+                               (["--rule", place / "rule.json", "--min-recall", "95"], "--min-recall: must")):
         code, _, err = shell(capsys, "check", place / "few.csv", *arguments)
         assert code == 2 and words in err, err
 
