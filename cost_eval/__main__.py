@@ -518,7 +518,7 @@ def _without_python(text: str) -> str:
     "Each clause up to what is Python in it; none that then only says for what that would be."
     first = re.match(r".+?(?:; |\. (?=[A-Z])|$)", _covered(text))
     if first:  # what is wrong is said in any case
-        argument = re.compile("(?<![-\w])([a-z_]+)=")
+        argument = re.compile(r"(?<![-\w])([a-z_]+)=")
         said = _outside(argument, lambda found: f"{found[1]} ", text[: first.end()])
         text = said + text[first.end() :]
     covered, kept = _covered(text), ""

@@ -692,3 +692,10 @@ def test_an_index_of_parquet_is_a_column_of_the_command(installed, capsys):
     assert pd.read_csv(place / "out.csv")["id"][299] == "case 299"
     given = (place / "new.parquet", "--positive", "ill", "--fp", 1, "--fn", 5, "--id", "id")
     assert shell(capsys, "evaluate", *given)[0] == 0
+
+
+def test_what_is_required_is_aimed_at():
+    "Only rows that took no part can show that a rule keeps to it."
+    rule = fit_rule(read_samples(Y, Scores(S), [[0, 1], [5, 0]]), require={"recall": .9})
+    assert "aimed at recall of at least 0.9" in repr(rule) and "made to keep" not in repr(rule)
+    assert "aimed at" in rule.frame_columns()["what"] and "keeps to" not in rule.frame_columns()["what"]

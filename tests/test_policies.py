@@ -665,3 +665,17 @@ def test_a_fitted_rule_reads_decisions_by_label_though_positions_look_alike():
     assert backwards.decide([0, 1]).tolist() == [0, 1] and backwards.columns([0, 1]).tolist() == [1, 0]
     with pytest.raises(ValueError, match="values: 2 in row 0"):
         backwards.decide([2, 1])
+
+
+def test_classes_are_not_called_separated_where_they_are_not():
+    "Once one fold is left out, perhaps; a constant separates nothing."
+    assert decide(Posteriors(np.full(80, .5)), np.arange(80) % 2, COSTS, rng=0).notes == ()
+    y, told = (np.arange(40) < 6) * 1, 0
+    for seed in range(12):
+        noise = np.random.default_rng(seed).normal(size=40)
+        p = 1 / (1 + np.exp(2 - 4 * y - noise))
+        mixed = p[y == 1].min() < p[y == 0].max()
+        notes = " ".join(decide(Posteriors(p), y, COSTS, rng=0).notes)
+        told += "separates the classes once one fold is left out, so" in notes
+        assert not mixed or "separates the classes, so" not in notes
+    assert told
