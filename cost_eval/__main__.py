@@ -467,6 +467,7 @@ _QUOTED = re.compile(r"there are [^;]*|(?<!\w)'[^']*'|\"[^\"]*\"")  # a user's n
 _GROUP = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]")
 _ASIDE = re.compile(r" \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 _PYTHON = re.compile(r"(?<![-\w])[a-z_]+=|\w[(\[]|\{|(?<!\w)\.[a-z]|==|^ \([a-z]+_[a-z_]+\)$")
+_WORDS = re.compile(r"(?<!\()\b(y_true|sample_weight)\b(?![=\[.])")
 _GIVEN = re.compile(r"(?<![-\w])([a-z_]+)=('[^']*'|\"[^\"]*\"|\.?\d[\d.]*|)(?=[\s,;.:)]|$)")
 
 
@@ -485,7 +486,7 @@ def _in_the_shell(message: str) -> str:
     said = _flag(argument) + message.removeprefix(argument) if option else message
     said = re.sub(r"^min_rates\['(\w+)'\]", r"--min-\1", said)
     said = re.sub(r"(--[a-z]+|\bmodel)s?\[('[^']*'|\"[^\"]*\")\](?!\.)", r"\1 \2", said)
-    said = re.sub(r"(?<!\()\b(y_true|sample_weight)\b(?![=\[.])", lambda word: _flag(word[0]), said)
+    said = _outside(_WORDS, lambda word: _flag(word[0]), said)
     said = _ASIDE.sub(lambda aside: "" if _PYTHON.search(_covered(_given(aside[0]), 0)) else aside[0], said)
     said = _without_python(_given(said))
     told = not option or any(f"{flag}=" in said for flag in re.findall("--[a-z-]+", option))
@@ -499,15 +500,21 @@ def _given(text: str) -> str:
         flag, value = _flag(found[1]), found[2].strip("'\"")
         return found[0] if flag in (found[1], "--costs") else f"{flag}={shlex.quote(value)}" if value else flag
 
-    return _GIVEN.sub(told, text)
+    return _outside(_GIVEN, told, text)
+
+
+def _outside(pattern: re.Pattern, told, text: str) -> str:
+    "What is found outside of quotations, exchanged."
+    covered = _covered(text, 0)
+    return pattern.sub(lambda found: told(found) if covered[found.start()] != "~" else found[0], text)
 
 
 def _covered(text: str, deep: int = 9) -> str:
     "A text of the same length without its quotations, and without what stands in brackets."
-    text = _QUOTED.sub(lambda found: "q" * len(found[0]), text)
+    text = _QUOTED.sub(lambda found: "~" * len(found[0]), text)
     marks = str.maketrans("([{", "\1\2\3"), str.maketrans("\1\2\3", "([{")
     for _ in range(deep):
-        text = _GROUP.sub(lambda found: found[0][0].translate(marks[0]) + "q" * (len(found[0]) - 1), text)
+        text = _GROUP.sub(lambda found: found[0][0].translate(marks[0]) + "~" * (len(found[0]) - 1), text)
     return text.translate(marks[1])
 
 
@@ -515,7 +522,9 @@ def _without_python(text: str) -> str:
     "Each clause up to what is Python in it; none that then only says for what that would be."
     first = re.match(r".+?(?:; |\. (?=[A-Z])|$)", _covered(text))
     if first:  # what is wrong is said in any case
-        text = re.sub("(?<![-\w])([a-z_]+)=", r"\1 ", text[: first.end()]) + text[first.end() :]
+        argument = re.compile(r"(?<![-\w])([a-z_]+)=")
+        said = _outside(argument, lambda found: f"{found[1]} ", text[: first.end()])
+        text = said + text[first.end() :]
     covered, kept = _covered(text), ""
     for clause in re.finditer(r".+?(?:; |\. (?=[A-Z])|\? |$)", covered):
         bad, end = _PYTHON.search(clause[0]), clause.end()

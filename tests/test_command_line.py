@@ -229,7 +229,7 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         app.rule.value, app.capacity.value = rule, "" if capacity is None else str(capacity)
         limit = [] if capacity is None else ["--capacity", capacity]
         out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
-        assert (here.summary() in out and app.report.summary() == here.summary()
+        assert (command._noted(here.summary()) in out and app.report.summary() == here.summary()
                 and "the cheapest of 2 models" in out)
         assert all(escape(line, quote=False) in app.says.value + app.more.value
                    for line in answers(here).values())

@@ -841,3 +841,10 @@ def test_shares_are_compared_by_exact_tests():
         law = hypergeom(800, y.sum() + ill, 200)
         p = 2 * min(law.cdf(ill), law.sf(ill - 1))
         assert any("Classes have other shares" in line for line in drift) == (p < .01 / 6), ill
+
+
+def test_what_is_required_is_aimed_at():
+    "Only rows that took no part can show that a rule keeps to it."
+    rule = fit_rule(read_samples(Y, Scores(S), [[0, 1], [5, 0]]), require={"recall": .9})
+    assert "aimed at recall of at least 0.9" in repr(rule) and "made to keep" not in repr(rule)
+    assert "aimed at" in rule.frame_columns()["what"] and "keeps to" not in rule.frame_columns()["what"]

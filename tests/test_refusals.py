@@ -427,6 +427,11 @@ ADVICE = {
         "wait")), costs=costs), C, "costs", "CostMatrix(costs, classes=..., decisions=...)",
                                          lambda: cost(models=ce.Decisions(P > .4)),
                                          "CostMatrix(costs, classes=[0, 1], decisions=['wait', 'act'])"),
+    "gains typed as costs": (lambda costs: cost(models=np.where(P > .4, "act", "wait"), costs=costs),
+                             [[0, 50], [0, 60]], "costs", "CostMatrix(costs, classes=..., decisions=...)",
+                             lambda: [60 * float(((P > .4) & (Y == 1)).mean()) + 50 * float(
+                                 ((P > .4) & (Y == 0)).mean())],
+                             "CostMatrix(costs, classes=[0, 1], decisions=['wait', 'act'])"),
     "labels that the costs do not name": (lambda costs: cost(np.array(list("abc"))[Y + (P > .9)], THREE,
         costs), 1 - np.eye(3), "costs", "CostMatrix(costs, classes=['a', 'b', 'c'])",
                                           lambda: cost(Y + (P > .9), THREE, 1 - np.eye(3))),

@@ -663,3 +663,20 @@ def test_the_remedy_of_a_turned_model_works():
     remedy = re.search(r"classes=\[(.*)\]", note)[1].replace("'", "").split(", ")
     read = read_samples(y, Posteriors(p[:, ::-1], classes=remedy), CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
     assert (read.models["model"].values == p).all() and not read.notes
+
+
+@pytest.mark.parametrize("costs, what", [
+    (dict(tp=60, fp=50, fn=0), "true positive (tp)"), (dict(tp=60, fp=50, fn=10), "true positive (tp)"),
+    (dict(tn=30, fp=10, fn=50), "true negative (tn)"), ([[10, 0], [0, 5]], "true negative (tn)"),
+    (ExampleCosts(fp=1, fn=0, tp=np.arange(1., 7)), "true positive (tp)"),
+    (np.diag([3, 2, 4]), "decision 0 for 0")])
+def test_a_gain_typed_as_a_cost_is_refused(costs, what):
+    "It makes one decision right for every class; where that is meant, decisions have names of their own."
+    K = 3 if "decision" in what else 2
+    y, rows = np.arange(6) % K, np.full((6, K), 1 / K)
+    with pytest.raises(ValueError, match=re.escape(what) + ".*is right and costs more than.*negative numbers"):
+        read_samples(y, rows, costs)
+    for honest in (dict(tp=-60, fp=50, fn=0), dict(fp=1, fn=0), dict(tp=5, fp=50, fn=60),
+                   ExampleCosts(fp=1, fn=4, tp=np.arange(1., 7)),
+                   CostMatrix([[0, 50], [0, 60]], decisions=["wait", "act"])):
+        assert len(read_samples(np.arange(6) % 2, np.full((6, 2), .5), honest)) == 6
