@@ -100,6 +100,11 @@ class _Verdict(NamedTuple):
     apart: bool = False  # is the model told apart from the next?
 
 
+def _row(table, columns: list, pair: set):
+    "The row that compares these two."
+    return next(row for _, row in table.iterrows() if set(row[columns]) == pair)
+
+
 def _verdict(report) -> _Verdict:
     "The cheapest model, the best decision for everybody, and whether the one is to be used."
     ladder, top = report._rungs, report.best.iloc[0]
@@ -232,11 +237,6 @@ def _ends(row, sign: int = 1) -> str:
     "The ends of an interval, or of the same difference the other way round."
     low, high = sorted((sign * row["low"], sign * row["high"]))
     return f"{four_digits(low)} to {four_digits(high)}"
-
-
-def _row(table, columns: list, pair: set):
-    "The row that compares these two."
-    return next(row for _, row in table.iterrows() if set(row[columns]) == pair)
 
 # %% ../nbs/58_page.ipynb #8685a40d
 def has_ratio(costs: CostMatrix) -> bool:
