@@ -498,7 +498,9 @@ def _given(text: str) -> str:
 
     def told(found) -> str:
         flag, value = _flag(found[1]), found[2].strip("'\"")
-        return found[0] if flag in (found[1], "--costs") else f"{flag}={shlex.quote(value)}" if value else flag
+        if flag in (found[1], "--costs"):
+            return found[0]
+        return f"{flag}={shlex.quote(value)}" if value else flag
 
     return _outside(_GIVEN, told, text)
 

@@ -395,7 +395,7 @@ class Judged:
         return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
 
     def distinct_draws(self, *sides: np.ndarray) -> tuple[list, np.ndarray]:
-        """What these decisions (N,) are in the draws that all of them have, the first ones: every answer once,
+        """What these decisions (N,) are in the first draws, which all of them have: every answer once,
         and which of them each draw has (D,).
         """
         drawn, used = self.draws[1], np.unique(np.concatenate([np.unique(decided) for decided in sides]))
@@ -751,7 +751,7 @@ class Asked(NamedTuple):
         return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
 
     def merged(self, draws: list) -> "Asked":
-        "Of questions, each about its number of draws one after the other at half the level, those of the rules."
+        "Of questions, each about its draws one after the other at half the level, those of the rules."
         each = zip(*(np.split(values, np.cumsum(draws)[:-1]) for values in self[:4]))
         found = [(mean.mean(), *_merged_ends(*ends)) for mean, *ends in each]
         return self._replace(**dict(zip(("mean", "low", "high", "p_value"), np.transpose(found))))

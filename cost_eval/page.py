@@ -207,7 +207,7 @@ def _sure(report) -> str:
 
 
 def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str, bool, str]:
-    """By how much the first of a pair is cheaper, or dearer where it surely is, on the line that decides and on
+    """By how much the first of a pair is cheaper, or surely dearer, on the line that decides and on
     the approximate one; is it both; and why the lines disagree where they do.
     """
     low, high = sorted((sign * row["low"], sign * row["high"]))

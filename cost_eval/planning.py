@@ -1216,7 +1216,8 @@ def _requirements(counts: RuleCounts, max_cost, min_rates) -> list[_Asked]:
             raise ValueError(
                 f"min_rates: {name} is of two classes and two decisions; the rule has {shape}: use max_cost"
             )
-        rates[name] = check_range(value, f"min_rates[{name!r}]", 0, 1, ends="(]", shape=(), hint="95 % is .95")
+        what = f"min_rates[{name!r}]"
+        rates[name] = check_range(value, what, 0, 1, ends="(]", shape=(), hint="95 % is .95")
     asked = [] if max_cost is None else [_cost_asked(counts, check_range(max_cost, "max_cost", shape=()))]
     asked += _rates(counts, {**counts.rule.require, **rates})
     if not asked:

@@ -630,7 +630,7 @@ def labelled_rows(
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
         raise ValueError(
-            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without any label "
+            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without labels "
             "nothing is known of what decisions cost"
         )
     labels = np.full(len(array), array[rows[0]], object)
@@ -665,7 +665,7 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
 
 
 def not_gained(found: CostMatrix | ExampleCosts) -> Any:
-    """The costs, unless a gain is typed as a cost: an error that is paid for, below 0 and below what the right
+    """The costs, unless a gain is typed as a cost: an error paid for, below 0 and below what the right
     decision costs; or a right decision that costs more than every error, wherever it can be taken.
 
     Parameters
@@ -870,6 +870,11 @@ def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs; wi
     instead : str
         what does not read the costs, and where it is declared that they are known
 
+    Returns
+    -------
+    None
+        where `told` is empty
+
     Raises
     ------
     ValueError
@@ -904,7 +909,7 @@ def _columns_of_costs(costs: ExampleCosts) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _telling(counts: np.ndarray) -> tuple[int, int, int] | None:
-    """First and last of the ascending values, (V, K) rows of each class, that tell a class, and which; from K on
+    """First and last of the ascending values, (V, K) rows a class, that tell a class, and which; from K on
     all classes but one.
     """
     n, K = counts.sum(), counts.shape[1]
@@ -1017,7 +1022,7 @@ def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatri
     areas = [_mean_area(model.values[:, order], y) for order in (slice(None), place)]
     read = [f"as {way} {area:.2f}" for way, area in zip(ways, areas)]
     raise ValueError(
-        f"{argument}: columns without names may stand in the order of the costs or, as scikit-learn has them, "
+        f"{argument}: columns without names may stand in the order of the costs or, as in scikit-learn, "
         f"sorted. Areas under the ROC curve, {' and '.join(read)}; say which, "
         f"Posteriors(numpy.asarray(values), classes={ways[0]}) or classes={ways[1]}"
     )
