@@ -84,7 +84,7 @@ BAD = {
                                   "there are 3 classes; write a table with the line 'class,a,b,c' on top"),
     "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both price errors"),
     "no positive": (None, FP,
-                    "say --positive=well or --positive=ill, or name the classes of the costs, negative first"),
+                    "whose misses fn prices (here: --positive LABEL)"),
     "no positive: the option": (None, FP, "--label: the labels ['ill', 'well'] do not"),
     "unknown positive": (None, [*FP, "--positive", "sick"],
                          "--positive: 'sick' is unknown; there are ill, well (the labels of --label) (here: "
@@ -94,7 +94,7 @@ BAD = {
                       "cost-eval: model 'tow': 'tow' is unknown; did you mean 'two'?"),
     "unknown posteriors": (None, [*ILL, "--posteriors", "q"], "no column begins with 'q_'; there are ['id'"),
     "unknown class of a column": (None, [*ILL, "--posteriors", "one=sick"],
-                                  "classes ['sick'] must name the one class"),
+                                  "the one class whose probability this is must be of ['well', 'ill'], got ['sick']"),
     "unknown group": (None, [*ILL, "--group", "sight"], "--group: 'sight' is unknown; did you mean 'site'?"),
     "unknown rule": (None, [*ILL, "--rule", "bays"],
                      "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
@@ -219,9 +219,8 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
     with pytest.raises(ValueError) as asked:
         evaluate(frame["label"], models, dict(fp=1, fn=20), priors=.05, rng=0)
     app = App(read_upload("scores.csv", (tmp_path / "scores.csv").read_bytes()))
-    assert app.report is None and "Which is the positive class" in app.says.value and re.sub(
-        "positive='(.*?)'", r"--positive=\1", str(asked.value).partition(", or name")[0]).replace(
-        "y_true:", "cost-eval: --label:") in call(capsys, tmp_path / "scores.csv", *options)[2]
+    assert app.report is None and "Which is the positive class" in app.says.value and str(
+        asked.value).partition(";")[0].replace("y_true:", "cost-eval: --label:") in call(capsys, tmp_path / "scores.csv", *options)[2]
     app.positive.value, app.fn.value, app.prevalence.value = "ill", 20., ".05"
     for rule, capacity in (("calibrated", None), ("tuned", None), ("bayes", 150), ("as given", .1)):
         here = evaluate(frame["label"], models, dict(fp=1, fn=20), positive="ill", priors=.05, rule=rule,
@@ -344,7 +343,7 @@ def test_other_files(tmp_path, capsys, scores):
 @pytest.mark.parametrize("text, says",
                          [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"),
                           (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
-                          (",well,ill\nwell,0,1\nill,9,0\n", "say --positive=well or --positive=ill"),
+                          (",well,ill\nwell,0,1\nill,9,0\n", "(here: --positive LABEL)"),
                                         (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
                                         (",no,yes\nno,0,1\nyes,9,0\n",
                                          "label 'ill' is not in the costs' classes = ['no', 'yes']"),
