@@ -15,6 +15,7 @@ __all__ = ['main']
 import argparse
 import csv
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -472,6 +473,13 @@ def _is_python(text: str) -> bool:
     return bool(_PYTHON.search(re.sub(_QUOTED, "''", text)))
 
 
+def _without_python(clause: str) -> str:
+    "A clause up to its Python; nothing of one that then says only for what that were."
+    parts = [*itertools.takewhile(lambda part: not _is_python(part), clause.split(", "))]
+    said = ", ".join(parts)
+    return said if said == clause else "" if re.match("$|[IiOo][fr] ", said) else f"{said}; "
+
+
 def _flag(argument: str) -> str:
     "The one option that says an argument of the library, or the argument."
     option = _OPTIONS.get(argument, "")
@@ -498,9 +506,9 @@ def _in_the_shell(message: str) -> str:
     said = _flag(argument) + said.removeprefix(argument) if argument in _OPTIONS else said
     said = re.sub(r"(--[a-z]+|\bmodel)s?\[('[^']*'|\"[^\"]*\")\](?!\.)", r"\1 \2", said)
     said = _ASIDE.sub(lambda aside: "" if _is_python(aside[0]) else aside[0], _GIVEN.sub(_given, said))
-    first, *clauses = re.split(r"(?<=; )|(?<=\. )(?=[A-Z])", said)
-    what = ", ".join(part for part in first.split(", ") if not _is_python(part))
-    said = (what + "".join(clause for clause in clauses if not _is_python(clause))).strip().rstrip(";")
+    first, *clauses = re.split(r"(?<=; )|(?<=[a-z)]\. )", said)
+    what = _without_python(first) or first.partition(": ")[0]
+    said = (what + "".join(map(_without_python, clauses))).strip().rstrip(";")
     told = not option or any(f"{flag}=" in said for flag in re.findall("--[a-z-]+", option))
     return said if told else f"{said} (here: {option})"
 

@@ -84,7 +84,7 @@ BAD = {
                                   "there are 3 classes; write a table with the line 'class,a,b,c' on top"),
     "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both price errors"),
     "no positive": (None, FP,
-                    "whose misses fn prices (here: --positive LABEL)"),
+                    "say --positive=well or --positive=ill, or name the classes of the costs"),
     "no positive: the option": (None, FP, "--label: the labels ['ill', 'well'] do not"),
     "unknown positive": (None, [*FP, "--positive", "sick"],
                          "--positive: 'sick' is unknown; there are ill, well (the labels of --label) (here: "
@@ -343,7 +343,7 @@ def test_other_files(tmp_path, capsys, scores):
 @pytest.mark.parametrize("text, says",
                          [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"),
                           (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
-                          (",well,ill\nwell,0,1\nill,9,0\n", "(here: --positive LABEL)"),
+                          (",well,ill\nwell,0,1\nill,9,0\n", "say --positive=well or --positive=ill"),
                                         (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
                                         (",no,yes\nno,0,1\nyes,9,0\n",
                                          "label 'ill' is not in the costs' classes = ['no', 'yes']"),
