@@ -748,7 +748,7 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
         )
     named = {written(v): v for v in seen}
     if written(positive) not in named:
-        raise ValueError(f"{unknown_name(positive, named, 'positive')} (the labels of y_true)")
+        raise ValueError(f"{unknown_name(positive, named, 'positive')} (of the true labels)")
     others = [v for v in seen if written(v) != written(positive)] or [f"not {written(positive)}"]
     classes = (others[0], named[written(positive)])
     decisions = classes if table.decisions == (0, 1) else table.decisions

@@ -87,7 +87,7 @@ BAD = {
                     "say --positive=well or --positive=ill, or name the classes of the costs"),
     "no positive: the option": (None, FP, "--label: the labels ['ill', 'well'] do not"),
     "unknown positive": (None, [*FP, "--positive", "sick"],
-                         "--positive: 'sick' is unknown; there are ill, well (the labels of --label) (here: "
+                         "--positive: 'sick' is unknown; there are ill, well (of the true labels) (here: "
                          "--positive"),
     "unknown label": (None, [*ILL, "--label", "lable"], "did you mean 'label'? (here: --label"),
     "unknown model": (None, [*ILL, "--scores", "tow"],
