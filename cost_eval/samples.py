@@ -706,19 +706,13 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     others = np.where(np.eye(len(table.classes), dtype=bool), -np.inf, array).max(-1)
     worst = (right[..., 0] > others).reshape(-1, len(table.classes)).all(0)
     if worst.any():
-        i = int(worst.argmax())
-        what, than = f"decision {table.classes[i]!r} for {table.classes[i]!r}", "every error about it"
-        if len(table.classes) == 2:
-            what, than = _TWO[i], "the error"
+        one = table.classes[worst.argmax()]
         raise ValueError(
-            f"costs: {what} is right and costs more than {than}; give what right decisions gain as negative "
-            "numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, classes=..., "
-            "decisions=...)"
+            f"costs: the right decision for {one!r} costs more than each error; give what right decisions gain "
+            "as negative numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, "
+            "classes=..., decisions=...)"
         )
     return table
-
-
-_TWO = ("a true negative (tn)", "a true positive (tp)")
 
 # %% ../nbs/06_samples.ipynb #smp036
 #| code-fold: true
@@ -779,7 +773,7 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
         )
     named = {written(v): v for v in seen}
     if written(positive) not in named:
-        raise ValueError(f"{unknown_name(positive, named, 'positive')} (the labels of y_true)")
+        raise ValueError(f"{unknown_name(positive, named, 'positive')} (of the true labels)")
     others = [v for v in seen if written(v) != written(positive)] or [f"not {written(positive)}"]
     classes = (others[0], named[written(positive)])
     decisions = classes if table.decisions == (0, 1) else table.decisions
@@ -1158,8 +1152,8 @@ def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) 
         place = positions(objects([label]), costs.classes)
         if place is None or np.ndim(classes) and len(classes) != 1:
             raise ValueError(
-                f"{argument}: classes={classes!r} must name the one class whose probability this is, of "
-                f"{list(costs.classes)}"
+                f"{argument}: the one class whose probability this is must be of {list(costs.classes)}, got "
+                f"{classes!r}; name it, classes=[{costs.classes[1]!r}]"
             )
         p = p if place[0] else 1 - p
     return Posteriors(np.column_stack([1 - p, p]))

@@ -496,7 +496,7 @@ ADVICE = {
     "a positive class that the costs have": (lambda **o: cost(NAMES, P, NAMED, **o), {"positive": "well"}, "",
                                              "leave positive out", lambda: cost(), ""),
     "the probability of nobody": (lambda p: cost(models=p), ce.Posteriors(P, classes=["a"]), "p",
-                                  "must name the one class whose probability this is, of [0, 1]",
+                                  "must be of [0, 1], got ['a']; name it, classes=[1]",
                                   lambda: cost(models=1 - P),
                                   "Posteriors(p.values, classes=[0])"),
     "columns named twice over": (lambda p: cost(models=p), ce.Posteriors(pd.DataFrame(TWO),
