@@ -467,7 +467,7 @@ SAMPLES = {
         groups=p.maybe.groups) for kind in ("stated", "decided")},
     "read_samples bare": lambda p: {kind: Call(
         p.y, given, p.named_costs, sample_weight=p.maybe.weight) for kind, given in {
-            "posteriors": p.posteriors(),
+            "posteriors": p.bare(),
             "a frame": pd.DataFrame(p.posteriors()[:, ::-1], columns=p.classes[::-1]),
             "decisions": p.decided(), "narrow": {"a": p.posteriors().astype(np.float32)},
             "one class": {"a": ce.Posteriors(p.posteriors()[:, -1], classes=p.classes[-1:])},
@@ -500,13 +500,13 @@ RULES = {
         p.read(kind), "a", priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
         for kind in ("stated", "scores", "decided")},
     "DecisionRule.decide": lambda p: {kind: Call(p.rule, values) for kind, values in {
-        "posteriors": p.posteriors(1), "stated": p.stated(1), "last class": p.posteriors(1)[:, -1],
+        "posteriors": p.bare(1), "stated": p.stated(1), "last class": p.posteriors(1)[:, -1],
         "a frame": pd.DataFrame(p.posteriors(1)[:, ::-1], columns=p.classes[::-1])}.items()},
-    "DecisionRule.look": lambda p: Call(p.rule, p.posteriors(1)),
+    "DecisionRule.look": lambda p: Call(p.rule, p.stated(1)),
     "run_rule": lambda p: Call(p.rule.content, p.posteriors(1)),
     "DecisionRule.from_json": lambda p: {
         name: Call(json.dumps({**json.loads(p.rule.to_json()), **changes})).then(
-            lambda rule: rule.decide(p.posteriors(1))) for name, changes in BROKEN.items()},
+            lambda rule: rule.decide(p.stated(1))) for name, changes in BROKEN.items()},
     **two({
         "decide of two": lambda p: {rule: Call(
             ce.Scores(p.scores()), p.y, p.costs, rule=rule, rng=0,
@@ -519,7 +519,7 @@ RULES = {
                                       ("tuned", "stated", {"require": {"recall": .7}}),
                                       ("calibrated", "scores", {"capacity": .25}))},
         "fit_rule own costs": lambda p: Call(ce.read_samples(p.y, {"a": p.stated()}, p.own), "a").then(
-            installed(p.posteriors(1), p.own)),
+            installed(p.stated(1), p.own)),
         "CrossFit.queue": lambda p: Call(ce.CrossFit(p.samples, rng=0), "a"),
         "CrossFit.levels": lambda p: Call(
             ce.CrossFit(p.samples, rng=0), "a", "calibrated", np.linspace(-2, 2, 9), shifted=p.has("shown")),
@@ -588,17 +588,17 @@ PLANNING = {
     "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
     "cost_change": lambda p: Call(p.counts(), p.counts(1), p.named_costs),
     "count_rule": lambda p: Call(
-        p.rule, p.y, p.posteriors(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
+        p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
     "check_rule": lambda p: Call(
-        rule_counts(p, p.posteriors(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
+        rule_counts(p, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
             lambda check: [check, check.exit_code]),
     "check_rule of blocks": lambda p: Call(
-        rule_counts(p, p.posteriors(1)) + rule_counts(p, p.posteriors()), max_cost=p.bounds[1] / 3,
+        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3,
         history={}).then(lambda check: [check, ce.check_rule(
-            rule_counts(p, p.posteriors(2)), max_cost=p.bounds[1] / 3, history=check.history)]),
+            rule_counts(p, p.stated(2)), max_cost=p.bounds[1] / 3, history=check.history)]),
     "check_rule own costs": lambda p: Call(
-        rule_counts(p, p.posteriors(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
+        rule_counts(p, p.stated(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
     "corrected_interval": lambda p: Call(p.losses()[:9] + np.arange(9), .2),
     "resampled_coverage": lambda p: Call([5, 50], .2, .3),
     "training_variation": lambda p: Call(
@@ -606,7 +606,7 @@ PLANNING = {
         groups=p.maybe.clusters, rule={"a": ["bayes", "calibrated"][p.number % 2], "b": "as given"},
         rng=0).then(trained),
     **two({"check_rule of rates": lambda p: Call(
-        rule_counts(p, p.posteriors(1)), min_rates={"recall": .6, "accuracy": .5, "npv": .5})}),
+        rule_counts(p, p.stated(1)), min_rates={"recall": .6, "accuracy": .5, "npv": .5})}),
 }
 REPORT = {
     "evaluate": lambda p: {kind: evaluation(p, kind, p.costs) for kind in ("stated", "decided")},
@@ -665,7 +665,7 @@ SPECIAL = {
         p.gaps, p.decided(), p.named_costs, p.looked_up, clusters=p.maybe.clusters,
         sample_weight=p.maybe.weight, versus=p.decided(1) if p.has("shown") else None),
     "prediction_powered": lambda p: Call(
-        p.gaps, p.decided(), p.named_costs, p.posteriors(1), versus=p.decided(1) if p.has("shown") else None),
+        p.gaps, p.decided(), p.named_costs, p.bare(1), versus=p.decided(1) if p.has("shown") else None),
     "cost_scorer": lambda p: Call(p.named_costs, priors=p.maybe.priors).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth)),
     "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares, train_priors="sample").then(
