@@ -53,7 +53,8 @@ class Names:
 def modules():
     import cost_eval
     found = [module.name for module in pkgutil.iter_modules(cost_eval.__path__)]
-    return [name for name in found if name not in ("_modidx", "api", "app", "reproductions")]
+    named = [name for name in found if name not in ("_modidx", "api", "app", "reproductions")]
+    return [*named, "reproductions.claims"]
 
 
 ce = Names()
@@ -167,6 +168,10 @@ class Problem:
     def stated(self, model=0):
         "Posteriors that say their classes."
         return ce.Posteriors(self.posteriors(model), classes=self.classes)
+
+    def bare(self, model=0):
+        "Posteriors as an array, where the classes stand in the order that scikit-learn's columns have."
+        return self.stated(model) if self.has("named") else self.posteriors(model)
 
     def models(self, kind="stated"):
         "Two models, of what they give; a posterior and decisions where they are mixed."
