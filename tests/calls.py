@@ -14,11 +14,16 @@ import functools
 import inspect
 import io
 import json
+import os
 import re
+import shutil
+import sys
 import tempfile
 import zlib
 from functools import partial
 from pathlib import Path
+from unittest import mock
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -106,12 +111,6 @@ def written(text):
     return {"written": len(str(text)) > 100}
 
 
-def prices_in(recipe):
-    "The costs of a recipe; at the base with what they were read as."
-    costs = recipe["costs"]
-    return np.array(costs["array"] if isinstance(costs, dict) else costs)
-
-
 def then_and_now(change):
     "What two months cost, and the rates of errors; at the base two tables of a record."
     columns = ["model", "then", "now"]
@@ -173,7 +172,16 @@ def asked_in_the_app(app):
     "The page after its questions, at another price and prevalence."
     app.label.value, app.positive.value, app.fn.value = "y", "ill", 25.
     app.prevalence.value, app.panel.value = "2 %", "map"
+    app.prepare.click()
     return [tables(app.report), app.chosen(), len(app.lines()), sorted(app.panel.options)]
+
+
+def answered_in_the_app(app):
+    "The page of a file after its questions: the positive class, and what each error costs."
+    app.choice.value = "ill"
+    for cost in ("1", "10"):
+        app.answer.value = cost
+    return tables(app.report)
 
 
 def rates(counts):
@@ -261,10 +269,40 @@ def items():
     return {name: item for name, item in ce.ITEMS.items() if name not in slow}
 
 
-def repeated(record):
+def example():
+    return ce.example_frame().set_axis(["id", "y", "a", "b", "site"], axis=1)
+
+
+def repeated(p, **wrong):
     "A claim of the book whose margins are what is stored."
-    return Call(record.name, lambda seed: record.values[seed - record.first], of=record.of,
-                first=record.first).then(lambda found: found.held)
+    record = list(ce.stored().values())[p.number % 6]
+    told = {"margin": lambda seed: record.values[seed - record.first], "first": record.first} | wrong
+    return Call(record.name, of=record.of, **told).then(lambda found: found.held)
+
+
+def kept(claim, *args, **options):
+    "A claim that is stored anew, in a copy of the records."
+    home = sys.modules[claim.__module__]
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, COST_EVAL_CLAIMS="store"), \
+            mock.patch.object(home, "STORE", Path(shutil.copy(home.STORE, folder))):
+        return claim(*args, **options)
+
+
+def not_at_hand(fetch, name):
+    "That a data set is named which is not at hand, where no host answers."
+    files = [file for one in ce.DATASETS.values() for form in one.forms for file in form.files]
+    hosts = {urlsplit(url).netloc for file in files for url in file.urls}
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, COST_EVAL_DATA=folder):
+        try:
+            return fetch(name, into=folder, data_dir=folder, unreachable=hosts)
+        except LookupError as error:
+            return [name in str(error), folder in str(error), "could not be reached" in error.reason]
+
+
+def partitioned(p):
+    "The file of a problem as a Dask data frame."
+    import dask.dataframe as dd
+    return dd.from_pandas(p.frame, npartitions=3)
 
 
 def lazy(values):
@@ -632,8 +670,7 @@ REPORT = {
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
     "Report.plot": lambda p: Call(p.report).then(drawn),
     "Report.with_costs": lambda p: Call(p.report, 1 + p.prices).then(tables),
-    "Report.recipe": lambda p: Call(p.report).then(
-        lambda recipe: [recipe["settings"], recipe["again"], prices_in(recipe)]),
+    "Report.recipe": lambda p: Call(p.report).then(lambda recipe: [recipe["settings"], recipe["again"]]),
     "Report.compare": lambda p: Call(p.report, p.other_report).then(then_and_now),
     **two({
         "evaluate scores": lambda p: {rule: evaluation(p, "scores", p.costs, rule=rule, draws=3)
@@ -822,8 +859,8 @@ DOORS = {
     "main reproduce": lambda p: Call({}, [["reproduce", "cost_score/figure2", "--out", "@out"]]).by(shell),
     "run_item": lambda p: {
         name: Call(item).then(lambda found: found.table) for name, item in items().items()},
-    "App": lambda p: Call(ce.example_frame().set_axis(["id", "y", "a", "b", "site"], axis=1)).then(
-        asked_in_the_app),
+    "App": lambda p: {"a frame": Call(example()).then(asked_in_the_app),
+                      "a file": Call(example(), "cases.csv").by(from_file).then(answered_in_the_app)},
     "explorer": lambda p: Call().by(dot_to_move),
     **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
     "scale.confusion_counts": lambda p: Call(
@@ -831,6 +868,9 @@ DOORS = {
         sample_weight=lazy(p.maybe.weight)),
     "scale.joint_counts": lambda p: Call(
         lazy(p.y), lazy(p.decided()), lazy(p.decided(1)), classes=p.classes, decision_labels=p.choices),
+    "scale.confusion_counts of a table": lambda p: Call(
+        "y", "decided", classes=p.classes, decision_labels=p.choices, groups="g" if p.has("groups") else None,
+        data=partitioned(p)),
     "scale.losses": lambda p: Call(lazy(p.y), lazy(p.decided()), p.named_costs).then(computed),
     "scale.evaluate": lambda p: Call(
         lazy(p.y), {"a": lazy(p.decided()), "b": lazy(p.decided(1))}, p.named_costs, priors=p.maybe.priors,
@@ -841,7 +881,11 @@ DOORS = {
     "stored_rows": lambda p: Call(),
     "moved": lambda p: Call([ce.run_item(items()["cost_score/figure1"])]),
     "published": lambda p: Call("zhao2025", "table2"),
-    "claim": lambda p: repeated(list(ce.stored().values())[p.number % 6]),
+    "claim": lambda p: {
+        "as stored": repeated(p), "stored anew": repeated(p).by(kept), "other draws": repeated(p, first=7),
+        "another margin": repeated(p, margin=lambda seed: 9.)},
+    "fetch": lambda p: {name: Call(name).by(not_at_hand) for name in ("telco", "kdd", "loan")},
+    "names": lambda p: Call(["ferrer", "te*"], small=p.has("shown")),
     "by_author": lambda p: Call("zaho"),
     "describe": lambda p: Call(),
     "display_name": lambda p: {name: Call(name) for name in ("cohen_kappa", "model A", "f_beta")},
@@ -859,6 +903,8 @@ DOORS = {
                 "--posteriors", "p_0=0,p_1=1"]], ["decided.csv"]).by(shell),
         "scale.threshold_counts": lambda p: Call(
             lazy(p.y), lazy(p.scores()), sample_weight=lazy(p.maybe.weight)),
+        "scale.evaluate of a table": lambda p: Call(
+            "y", {"a": "score"}, p.outcomes, data=partitioned(p), clusters="cl", rng=0).then(tables),
         "scale.best_threshold": lambda p: Call(
             lazy(p.y), lazy(p.scores()), p.costs, sample_weight=lazy(p.maybe.weight)),
         "scale.evaluate of two": lambda p: Call(
