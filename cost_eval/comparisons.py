@@ -440,7 +440,7 @@ class Judged:
 
     def _used(self, stack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         "Tables of counts and the costs, without mixtures that no table has: they are of other models."
-        used = stack.any((0, 1))
+        used: Any = stack.any((0, 1))
         used[: self.costs.shape[1]] = True
         return stack[..., used], self.table[:, used]
 
