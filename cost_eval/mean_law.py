@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebvander
 from numpy.polynomial.legendre import leggauss
+from scipy.fft import next_fast_len
 from scipy.special import betainc, betaincc, expit
 from scipy.stats import beta, norm
 
@@ -57,7 +57,7 @@ class _Path(NamedTuple):
         "The same for some rows."
         return _Path(*(part[rows] for part in self))
 
-    def along(self, here, move, away=None, alike=True):
+    def along(self, here, move):
         "Integral over a straight piece, the same of the derivative, and the integral of the modulus."
         way = here[:, None] + move[:, None] * _NODES
         t = -self.ratio[:, None] * way[..., None]
@@ -65,40 +65,8 @@ class _Path(NamedTuple):
         log, angle = (part @ shape for part in _log1p(t))
         value = np.exp(-log[..., 0] - 1j * angle[..., 0]) * (_WEIGHTS * move[:, None])
         part = value / (1 + way / start)
-        if away is None:
-            turned = value * (1 / (1 + t) @ (shape * self.turn[..., None]))[..., 0] * start
-        else:
-            far, value = away[..., None] * (start + way)[:, None], value * start
-            if alike:
-                part, turned = self._shifted(part, value, -far)
-            else:
-                part, turned = self._series(part, value, far, self.turn[:, None] / (1 + t))
+        turned = value * (1 / (1 + t) @ (shape * self.turn[..., None]))[..., 0] * start
         return part.imag.sum(-1), turned.imag.sum(-1), np.abs(part).sum(-1)
-
-    def _shifted(self, part, value, t):
-        """Integrands (N, L, 12) at other levels than that of the path, t: how far times -t, for units of one
-        weight: with costs counted from a level x, 1 - z t is 1 - x t times the same at another t.
-        """
-        more = self.shape.sum(-1)[:, None, None] - 1
-        log, angle = _log1p(t)
-        power = np.exp(more * (log + 1j * angle))
-        return part[:, None] * power, value[:, None] * more * power / (1 + t)
-
-    def _series(self, part, value, t, weight):
-        """The same for units of any weights (N, 12, C), in terms of what they are worth on the path: the sum
-        of log(1 + t weight) and its derivative as series in t; nan where these have not converged.
-        """
-        power, sums = np.ones_like(weight), []
-        for _ in range(_TERMS):
-            power = power * weight
-            sums.append((power @ self.shape[..., None])[:, None, :, 0])
-        log, slope = np.zeros_like(t), np.zeros_like(t)
-        for k in range(_TERMS, 0, -1):
-            log, slope = t * (sums[k - 1] / k - log), sums[k - 1] - t * slope
-        times = np.exp(-log)
-        part, rest = part[:, None] * times, np.abs(t**_TERMS * sums[-1])
-        part[rest * np.abs(part) > 1e-13] = complex(np.nan, np.nan)
-        return part, value[:, None] * times * slope
 
     def next_move(self, here):
         "The next straight piece: down the steepest way, no longer than what the rule can follow."
@@ -114,54 +82,35 @@ class _Path(NamedTuple):
         return length * down / np.maximum(np.abs(down), 1e-300)
 
 
-_TERMS = 10  # of a series in the distance from the path
-
-
 def _log1p(t):
     "Real and imaginary part of log(1 + t), to all digits where t is small."
     p, q = t.real, t.imag
     return 0.5 * np.log1p(2 * p + p * p + q * q), np.arctan2(q, 1 + p)
 
 
-def _gamma_tail(shape, z, gap, dz, away=None):
+def _gamma_tail(shape, z, gap, dz):
     """Log of P(sum z G > 0) for gamma variables G of these shapes, and its derivative as z moves by dz.
 
     All (N, C) -> (N,), (N,); the largest z of a row is 1, some z are negative; gap is 1 - z, to all digits.
-    One path serves all levels `away` (N, L) below that of the z, (N, L) each; nan where it cannot.
     """
     s, rest = _saddle(shape, z, gap)
     g, zs = rest[:, None] + s[:, None] * gap, z * s[:, None]
     near = np.abs(zs) < 0.5
     peak = -(shape * np.where(near, np.log1p(-np.where(near, zs, 0)), np.log(g))).sum(-1) - np.log(s)
-    many = s.shape if away is None else away.shape
-    here, (total, slope, whole) = np.zeros(len(s), complex), np.zeros((3, *many))
-    busy, some, levels = np.arange(len(s)), _Path(shape, z / g, s, dz / g), away
-    turn = dz.min(-1, keepdims=True)
-    alike = levels is not None and ((dz == turn) | (shape == 0)).all()
-    levels = levels * turn if alike else levels
+    here, (total, slope) = np.zeros(len(s), complex), np.zeros((2, len(s)))
+    busy, some = np.arange(len(s)), _Path(shape, z / g, s, dz / g)
     for _ in range(500):
         move = some.next_move(here[busy])
-        part, turned, size = some.along(here[busy], move, levels, alike)
+        part, turned, size = some.along(here[busy], move)
         total[busy] += part
         slope[busy] += turned
-        whole[busy] += size
         here[busy] += move
-        done = (size <= 1e-17 * np.abs(total[busy])).reshape(len(busy), -1).all(-1)
-        if levels is not None:
-            astray = ~done & np.isnan(part).any(-1)
-            if alike:  # beyond 1 / away lie the poles that are on different sides of two levels
-                astray |= ~done & (np.abs(s[busy] + here[busy]) * np.abs(levels).max(-1) > 0.5)
-            total[busy[astray]] = np.nan
-            done |= astray
+        done = size <= 1e-17 * np.abs(total[busy])
         if done.any():
             busy, some = busy[~done], some.of(~done)
-            levels = None if levels is None else levels[~done]
         if not len(busy):
             break
     total[busy] = np.nan
-    if away is not None:
-        peak, slope = peak[:, None], slope * turn if alike else slope
-        total[whole > 30 * np.abs(total)] = np.nan  # that takes digits
     return peak + np.log(total / np.pi), slope / total
 
 # %% ../nbs/08_mean_law.ipynb #6f529bff
@@ -342,35 +291,23 @@ def _tails(*terms):
     with np.errstate(all="ignore"):
         if terms[0].shape[1] <= _MANY:
             return _gamma_tail(*terms)
-        thin = ((*_thinned(*row[:4]), *row[4:]) for row in zip(*terms))
+        thin = (_thinned(*row) for row in zip(*terms))
         each = [_gamma_tail(*(part[None] for part in row)) for row in thin]
     return tuple(np.concatenate(part) for part in zip(*each))
 
 
-def _log_above(n, a, b, x, beside=None):
+def _log_above(n, a, b, x):
     """Log of the chance that the mean is above levels x (N,), for units (N, C), and its derivative by x:
-    log P(sum G (a - x b) >= 0) for gamma variables G of shapes n, one more where a - x b is largest; or at
-    the levels (N, L) beside x, (N, L) each.
+    log P(sum G (a - x b) >= 0) for gamma variables G of shapes n, one more where a - x b is largest.
     """
-    many = x.shape if beside is None else beside.shape
-    found, slope = np.empty(many), np.zeros(many)
-    for block in blocks(len(x), 1500 * (n.shape[1] + 12 * (len(many) > 1 and many[1]))):
+    found, slope = np.empty(len(x)), np.zeros(len(x))
+    for block in blocks(len(x), 1500 * n.shape[1]):
         terms, inside, some = _shapes(n[block], a[block], b[block], x[block])
-        found[block] = np.where(some, 0.0, -np.inf).reshape(-1, *[1] * (len(many) - 1))
+        found[block] = np.where(some, 0.0, -np.inf)
         rows = np.flatnonzero(inside)
-        if beside is not None:
-            terms += (x[block, None] - beside[block],)
-            ends = (a[block] - end(beside[block], 1, keepdims=True) * b[block] for end in (np.min, np.max))
-            other = np.not_equal(*(end.argmax(-1) for end in ends))  # which cell has one more
-            found[block][other] = np.nan
-            rows = rows[~other[rows]]
         if len(rows):
             at = rows + block.start
             found[at], slope[at] = _tails(*(part[rows] for part in terms))
-    if beside is not None and len(alone := np.flatnonzero(np.isnan(found).any(-1))):
-        each = (np.repeat(part[alone], many[1], axis=0) for part in (n, a, b))
-        again = _log_above(*each, beside[alone].ravel())
-        found[alone], slope[alone] = (part.reshape(-1, many[1]) for part in again)
     if np.isnan(found).any():
         raise ArithmeticError(f"an integral did not converge: counts {n[np.isnan(found).argmax()][:20]}")
     return found, slope
@@ -459,7 +396,7 @@ def _first_guess(n, a, b, tail):
         return mean + z * sd
     for block in blocks(len(n), 4000 * n.shape[1]):
         shape = _one_more(n[block], a[block], b[block])[0]
-        curve = _tilted(shape, a[block], deep=False)
+        curve = _tilted(shape, a[block])
         found[block] = _interpolated(z[block, None], _deviation(curve), curve.mean)[:, 0]
     return found
 
@@ -492,7 +429,7 @@ class _Curve(NamedTuple):
     depth: np.ndarray
 
 
-def _tilted(shape, c, deep):
+def _tilted(shape, c):
     "The curve (N, G) of the mean of costs c (N, C) under Dirichlet(shape)."
     total, used = shape.sum(-1, keepdims=True), shape > 0
     centre = (shape * c).sum(-1, keepdims=True) / total
@@ -503,7 +440,7 @@ def _tilted(shape, c, deep):
     sides = []
     for end in (d.min(-1, keepdims=True), d.max(-1, keepdims=True)):
         first = np.log(np.abs(end) / (total * sd)) - 6
-        t = np.exp(first + np.linspace(0, 1, 300 if deep else 120) * ((350 if deep else 52) - first))
+        t = np.exp(first + np.linspace(0, 1, 120) * (52 - first))
         theta = t / (1 + t) / end
         g = np.where((d == end)[:, None], 1 / (1 + t)[..., None], 1 - d[:, None] * theta[..., None])
         weight = np.where(used[:, None], shape[:, None] / g, 0)
@@ -535,128 +472,64 @@ def _interpolated(x, xp, fp):
     share = np.divide(x - x0, x1 - x0, out=np.zeros(x.shape), where=x1 > x0)
     return f0 + np.clip(share, 0, 1) * (f1 - f0)
 
-# %% ../nbs/08_mean_law.ipynb #70a1eed7
+# %% ../nbs/08_mean_law.ipynb #358b5a95
 #| code-fold: true
-#| code-summary: "A law as polynomials"
-_REACH = {
-    None: 8.5,
-    False: 8.5,
-    True: 26.0,
-}  # roughly, as a rule, deep: how far into its tails a law is followed, in deviations of a normal one
-_ROUGH = 10  # fewer derivatives than these, and the law is cut in two there
-_SIDES = np.array([-20, -8, -4, -2, 0, 2, 4, 8, 20])  # cuts around a smoothed knot, in widths
-_MOST = 7  # knots, the mean among them, where some are smoothed
+#| code-summary: "The law of a sum, on a lattice"
+_DEVIATIONS = np.arange(-5.5, 7.01, 0.5)  # where each law is integrated, in deviations of a normal one
+_PARTS = np.arange(16) / 16  # of the way from one of them to the next
+_STEP = 0.003 * norm.isf(0.05)  # of the lattice, times the samples, in standard deviations of the sum
+_LEAST = 1e-10  # chances below are not told apart
 
 
-class _Law(NamedTuple):
-    """The law of a mean as polynomials: edges (N, P + 1) of its pieces, density and share above as series
-    (N, P, 12), places (N, K) where it is rough, how many derivatives it has there, over what width that is
-    smoothed, and its curve. The first place is the mean: from afar a law is a point, as wide as it deviates.
-    """
-
-    edges: np.ndarray
-    density: np.ndarray
-    above: np.ndarray
-    knots: np.ndarray
-    smooth: np.ndarray
-    blur: np.ndarray
-    curve: _Curve
-
-
-def _edges(curve, knots, blur, deep, step):
-    "Edges of pieces about `step` deviations wide, at the knots, and around those that are smoothed."
-    deviation = _deviation(curve)
-    levels = np.arange(-7, _REACH[deep] + step, step)
-    levels = np.broadcast_to(levels, (len(knots), len(levels)))
-    found = _interpolated(levels, deviation, np.maximum.accumulate(curve.mean, axis=1))
-    sides = _SIDES if blur.any() else np.zeros(1)
-    knots = (knots[..., None] + blur[..., None] * sides).reshape(len(knots), -1)
-    return np.sort(np.concatenate([found, np.clip(knots, found[:, :1], found[:, -1:])], 1), 1)
-
-
-def _nodes(edges):
-    "Nodes (..., P, 12) in the pieces between edges (..., P + 1)."
-    return edges[..., :-1, None] + np.diff(edges)[..., None] * _NODES
-
-
-def _roughest(knots, smooth, blur):
-    "The mean, which stands first, and the knots (N, K) where a law is rough; the mean where a row has fewer."
-    smooth = np.where(blur < 0.5 * blur[:, :1], smooth, np.inf)
-    smooth[:, 0] = 0
-    k = int((smooth <= _ROUGH).sum(-1).max())
-    k = min(k, _MOST) if (blur[:, 1:] * (smooth[:, 1:] <= _ROUGH)).any() else k
-    first = np.argsort(smooth, axis=1, kind="stable")[:, :k]
-    knots, smooth, blur = (np.take_along_axis(part, first, 1) for part in (knots, smooth, blur))
-    rough = smooth <= _ROUGH
-    return np.where(rough, knots, knots[:, :1]), np.where(rough, smooth, np.inf), np.where(rough, blur, 0.0)
-
-
-def _knots(weight, a, b, worth, mean, sd):
-    "The mean (N, 1) and the knots (N, C) of a sample, their derivatives and widths; here and from afar."
-    here = np.where(weight > 0, worth, mean)
-    total, still = weight.sum(-1, keepdims=True), 0 * here
-    same = worth[:, :, None] == worth[:, None]
-    others = np.where(weight > 0, total - (same * weight[:, None]).sum(-1), np.inf)
-    parts = [(mean, 0 * mean, sd), (here, others, still)]
-    if weight.shape[1] <= 64:
-        parts.append(_from_afar(weight, a, b, here, sd))
-    return (np.concatenate(part, 1) for part in zip(*parts))
-
-
-def _from_afar(weight, a, b, here, sd):
-    "Knots as they look where units that are nearly worth the same are one, and smooth it by what they vary."
-    mass = (weight * b).sum(-1)[:, None, None]
-    away = (a[:, None] - here[:, :, None] * b[:, None]) / mass  # of each unit from each knot: (N, knot, unit)
-    spread = weight[:, None] * away**2
-    near = (spread < 0.04 * sd[:, None] ** 2) & (weight > 0)[:, None]
-    each = (weight[:, None], weight[:, None] * away, spread)
-    count, shift, square = ((part * near).sum(-1) for part in each)
-    first = (near * weight[:, None]).argmax(-1) == np.arange(weight.shape[1])  # one knot for all of them
-    others = np.where(first & (weight > 0) & (square > 0), weight.sum(-1, keepdims=True) - count, np.inf)
-    return here + shift, others, np.sqrt(square)
-
-
-def _sample_law(n, a, b, deep):
-    "The law of the mean of one sample (N, C), one more unit where it is worth the most."
+def _sample_laws(n, a, b):
+    "Laws of the means of samples (N, C): levels (N, G), the chance of each, and standard deviations (N,)."
     shape, worth = _one_more(n, a, b)
-    mean = ((shape * a).sum(-1) / (shape * b).sum(-1))[:, None]
-    mass = (shape * b).sum(-1, keepdims=True) / np.where(b > 0, shape, 0).sum(-1, keepdims=True)
+    mean, sd = _around(n, a, b)
     weight = np.where(b > 0, shape, 0.0)
+    mass = (shape * b).sum(-1, keepdims=True) / weight.sum(-1, keepdims=True)
     plain = (b == 1).all(-1, keepdims=True)  # of a row, not of a unit: weights may be in any unit
-    curve = _tilted(weight, np.where(plain, a, mean + (a - mean * b) / mass), deep)  # where b varies: nearly
-    sd = _around(n, a, b)[1][:, None]
-    knots, smooth, blur = _roughest(*_knots(weight, a, b, worth, mean, sd))
-    edges = _edges(curve, knots[:, 1:], blur[:, 1:], deep, 1.5 if deep is None else 0.75)
+    about = mean[:, None] + (a - mean[:, None] * b) / mass
+    curve = _tilted(weight, np.where(plain, a, about))  # where b varies: nearly
+    deviation, rising = _deviation(curve), np.maximum.accumulate(curve.mean, axis=1)
+    x = _interpolated(np.broadcast_to(_DEVIATIONS, (len(n), len(_DEVIATIONS))), deviation, rising)
+    if n.shape[1] <= 64:  # at what a unit is worth a law may have a corner
+        corners = np.where(weight > 0, worth, mean[:, None])
+        x = np.concatenate([x, np.clip(corners, x[:, :1], x[:, -1:])], 1)
     low, high = _ratios(n, a, b)
-    edges = np.clip(edges, low[:, None], high[:, None])
-    above, density = _above_and_density(n, a, b, shape, _nodes(edges))
-    density[np.isinf(density)] = 0  # in pieces without width only: nodes lie inside the others
-    return _Law(edges, density @ _TO_SERIES, above @ _TO_SERIES, knots, smooth, blur, curve)
+    x = np.sort(np.clip(x, low[:, None], high[:, None]), 1)
+    return *_finer(x, *_log_shares(n, a, b, shape, x)), sd
 
 
-def _above_and_density(n, a, b, shape, y):
-    """Share above and density at levels y (N, P, 12): beta laws where two costs occur, otherwise an integral
-    for each piece.
-    """
-    share, density = np.empty(y.shape), np.empty(y.shape)
-    plain = (b == 1).all(-1)
-    two = ((shape > 0).sum(-1) == 2) & plain
-    share[two], density[two] = _of_two(shape[two], a[two], y[two])
-    for rows in np.flatnonzero(plain & ~two), np.flatnonzero(~plain):
-        if len(rows):
-            levels = y[rows].reshape(-1, y.shape[2])
-            many = [np.repeat(part[rows], y.shape[1], axis=0) for part in (n, a, b)]
-            log_share, slope = _log_above(*many, levels.mean(-1), levels)
-            share[rows] = np.exp(log_share).reshape(-1, *y.shape[1:])
-            density[rows] = -slope.reshape(-1, *y.shape[1:]) * share[rows]
-    return share, density
+def _log_shares(n, a, b, shape, x):
+    "Log of the chance of levels x (N, G), and its derivative: beta laws where two costs occur, else integrals."
+    log, slope = np.empty(x.shape), np.empty(x.shape)
+    two = ((shape > 0).sum(-1) == 2) & (b == 1).all(-1)
+    share, density = _of_two(shape[two], a[two], x[two])
+    with np.errstate(all="ignore"):
+        log[two], slope[two] = np.log(share), -density / share
+    rest = np.flatnonzero(~two)
+    many = (np.repeat(part[rest], x.shape[1], axis=0) for part in (n, a, b))
+    found = _log_above(*many, x[rest].ravel())
+    log[rest], slope[rest] = (part.reshape(-1, x.shape[1]) for part in found)
+    return np.maximum(log, -700.0), slope
+
+
+def _finer(x, log, slope):
+    "More levels and the chances there, by cubics that have the derivatives of the logs where these still fall."
+    gap, fall, t = np.diff(x)[..., None], np.diff(log)[..., None], _PARTS
+    with np.errstate(invalid="ignore"):
+        sides = (gap * part[..., None] for part in (slope[:, :-1], slope[:, 1:]))
+        first, last = (np.clip(np.nan_to_num(side), 3 * fall, 0) for side in sides)
+    log = log[:, :-1, None] + fall * t * t * (3 - 2 * t) + t * (1 - t) * (first * (1 - t) - last * t)
+    parts = (x[:, :-1, None] + gap * t, np.exp(log))
+    return [np.column_stack([part.reshape(len(x), -1), end]) for part, end in zip(parts, (x[:, -1], 0 * x[:, -1]))]
 
 
 def _of_two(shape, a, y):
-    "The same where two costs occur; other cells have the shape 0."
+    "Share above levels y (N, G), and density, where two costs occur; other cells have the shape 0."
     used, row = shape > 0, np.arange(len(shape))
     low, high = np.where(used, a, np.inf).argmin(-1), np.where(used, a, -np.inf).argmax(-1)
-    ends, shapes = (np.stack([part[row, low], part[row, high]])[..., None, None] for part in (a, shape))
+    ends, shapes = (np.stack([part[row, low], part[row, high]])[..., None] for part in (a, shape))
     width = ends[1] - ends[0]
     u, rest = (y - ends[0]) / width, (ends[1] - y) / width
     flip = u > rest  # the smaller of the two has more digits
@@ -666,78 +539,103 @@ def _of_two(shape, a, y):
         share = np.where(flip, betainc(p, q, u), betaincc(p, q, u))
         return share, beta.pdf(u, p, q) / width
 
-# %% ../nbs/08_mean_law.ipynb #358b5a95
-#| code-fold: true
-#| code-summary: "The law of a sum"
-_TO_SERIES = np.linalg.inv(chebvander(2 * _NODES - 1, 11)).T  # from values at the nodes
-_FEW_NODES, _FEW_WEIGHTS = (part / 2 for part in leggauss(8))
-_FEW_NODES = _FEW_NODES + 0.5
+
+def _lattice(n, a, b):
+    """Of the sum of means of S samples (N, S, C): a level (N,), the step of the lattice (N,), and the chance
+    (N, J) that the sum is at or above that level and each further one, every mean being rounded up.
+    """
+    if n.nbytes <= 2**15:
+        return _kept(n.shape, *(np.ascontiguousarray(part, float).tobytes() for part in (n, a, b)))
+    return _rounded_up(n, a, b)
 
 
-def _series(series, t):
-    "Chebyshev series (P, 12) at t (T, P) in [-1, 1], by Clenshaw's recurrence."
-    coefficient, twice, later, last = np.ascontiguousarray(series.T), 2 * t, 0.0, 0.0
-    for k in range(11, 0, -1):
-        later, last = coefficient[k] + twice * later - last, later
-    return coefficient[0] + t * later - last
+@lru_cache(maxsize=16)
+def _kept(shape, *parts):
+    "The same from the bytes of the arrays: both ends and the p-value ask for the same laws."
+    return _rounded_up(*(np.frombuffer(part).reshape(shape) for part in parts))
 
 
-def _inside(edges, row, k, y):
-    "Points y (T, P) of the pieces k (P,) of these rows, as -1 to 1."
-    first, last = edges[row, k], edges[row, k + 1]
-    return np.clip((2 * y - first - last) / (last - first), -1, 1)
+def _rounded_up(n, a, b):
+    N, S, _ = n.shape
+    unit = np.abs(a).max(-1)
+    each = [_merged(n[:, s], a[:, s] / unit[:, s, None], b[:, s]) for s in range(S)]
+    most = max(part[0].shape[1] for part in each)
+    wide = [[_widened(part, most, **how) for part in parts] for parts, how in zip(zip(*each), _UNSEEN)]
+    cells = np.concatenate([np.stack(part, 1).reshape(N * S, most) for part in wide], 1)
+    distinct, row = np.unique(cells, axis=0, return_inverse=True)  # equal samples once
+    laws = _sample_laws(*np.split(distinct, 3, axis=1))
+    x, above, sd = (part[row.ravel()].reshape(N, S, *part.shape[1:]) for part in laws)
+    sd = sd * unit
+    step = (_STEP / S * np.sqrt((sd**2).sum(-1)))[:, None]
+    x = x * (unit / step)[..., None]
+    first, last = np.floor(x[..., 0]), np.ceil(x[..., -1])
+    reach = last - first + 2
+    whole = int(min(reach.sum(-1).max(), 2 * np.sqrt((reach**2).sum(-1).max())))
+    size, far = next_fast_len(whole, real=True), np.arange(reach.max())
+    wave = np.ones((N, size // 2 + 1), complex)
+    for s in range(S):
+        wave *= np.fft.rfft(_masses(x[:, s], above[:, s], first[:, s, None] + far), size)
+    mass = np.maximum(np.fft.irfft(wave, size), 0)
+    begin = first.sum(-1)
+    if whole < reach.sum(-1).max():  # what is beyond the window has chances that do not count
+        mean = (-np.diff(above) * x[..., 1:]).sum((-2, -1))
+        shift = np.where(reach.sum(-1) <= size, 0, np.rint(mean - size / 2 - begin)).astype(int)
+        mass, begin = np.take_along_axis(mass, (np.arange(size) + shift[:, None]) % size, 1), begin + shift
+    tail = np.zeros((N, size + 1))
+    tail[:, :-1] = np.cumsum(mass[:, ::-1], 1)[:, ::-1]
+    return begin, step[:, 0], tail
 
 
-def _sum_above(one, other, x):
-    "Share above x (N, Q), and density there, of the sum of two independent means."
-    share, density = np.empty(x.shape), np.empty(x.shape)
-    pieces = one.edges.shape[1] + other.edges.shape[1]
-    for rows in blocks(len(x), 1000 * pieces * x.shape[1]):
-        for some in blocks(x.shape[1], 1000 * pieces * len(x[rows])):
-            parts = (_taken(law, rows) for law in (one, other))
-            share[rows, some], density[rows, some] = _sum_block(*parts, x[rows, some])
-    return share, density
+_UNSEEN = ({}, {"mode": "edge"}, {"mode": "edge"})  # units that are added to fill a row: one that is there
 
 
-def _sum_block(one, other, x):
-    "The same for a block: both laws are polynomials in the pieces that their edges cut each other into."
-    (N, Q), P, R = x.shape, one.edges.shape[1], other.edges.shape[1]
-    cuts = np.clip(x[..., None] - other.edges[:, None], one.edges[:, None, :1], one.edges[:, None, -1:])
-    edges = np.concatenate([np.broadcast_to(one.edges[:, None], (N, Q, P)), cuts], -1)
-    order = np.argsort(edges, axis=-1, kind="stable")
-    edges = np.take_along_axis(edges, order, -1)
-    width, own = np.diff(edges, axis=-1), np.cumsum(order < P, -1)[..., :-1]
-    left = R - np.arange(1, P + R) + own  # edges of the other law below what is left of x
-    row, at, k = np.nonzero((width > 0) & (left < R))  # beyond all of them it has nothing
-    width, own, left, y = (part[row, at, k] for part in (width, own, left, edges[..., :-1]))
-    y = y + width * _FEW_NODES[:, None]
-    weight = _series(one.density[row, own - 1], _inside(one.edges, row, own - 1, y))
-    weight *= width * _FEW_WEIGHTS[:, None]
-    share, density = weight.sum(0), np.zeros(len(row))
-    inside = np.flatnonzero(left > 0)
-    which = row[inside], left[inside] - 1
-    t = _inside(other.edges, *which, x[row, at][inside] - y[:, inside])
-    for part, law in ((share, other.above), (density, other.density)):
-        part[inside] = (weight[:, inside] * _series(law[which], t)).sum(0)
-    return tuple(np.bincount(row * Q + at, part, N * Q).reshape(N, Q) for part in (share, density))
+def _widened(part, most, **how):
+    return np.pad(part, ((0, 0), (0, most - part.shape[1])), **how)
 
 
-def _sum_law(one, other, deep):
-    "The law of the sum of two independent means."
-    tilt = np.sort(np.concatenate([one.curve.tilt, other.curve.tilt], 1), axis=1)[:, ::2]
-    parts = [[_interpolated(tilt, law.curve.tilt, y) for y in law.curve[1:]] for law in (one, other)]
-    curve = _Curve(tilt, *(a + b for a, b in zip(*parts)))
-    pairs = ((np.add, "knots"), (np.add, "smooth"), (np.hypot, "blur"))
-    knots, smooth, blur = (
-        both(getattr(one, name)[:, :, None], getattr(other, name)[:, None]).reshape(len(tilt), -1)
-        for both, name in pairs
-    )
-    knots, smooth, blur = _roughest(knots, smooth, blur)
-    edges = _edges(curve, knots[:, 1:], blur[:, 1:], deep, 1.5)
-    y = _nodes(edges)
-    above, density = _sum_above(one, other, y.reshape(len(tilt), -1))
-    density, above = (part.reshape(y.shape) @ _TO_SERIES for part in (density, above))
-    return _Law(edges, density, above, knots, smooth, blur, curve)
+def _masses(x, above, k):
+    "Masses of the whole numbers k (N, L) if a law, known at levels x (N, G), is rounded up to them."
+    low, width, row = x[:, :1], x[:, -1:] - x[:, :1], 2 * np.arange(len(x))[:, None]
+    at, known = (np.clip((part - low) / width, 0, 1) + row for part in (k, x))
+    share = np.interp(at.ravel(), known.ravel(), above.ravel()).reshape(k.shape)
+    share = np.where(k <= low, 1.0, np.where(k >= low + width, 0.0, share))
+    return -np.diff(share, prepend=1.0)
+
+
+def _of_rows(n, a, b, answer):
+    "answer(lattice, rows) for blocks of rows (N, S, C), costs being counted from what is usual; and that sum."
+    a, origin = _from_origin(n, a, b)
+    found = np.empty(len(n))
+    for block in blocks(len(n), 2**21 * n.shape[1]):
+        found[block] = answer(*_lattice(n[block], a[block], b[block]), origin[block].sum(-1), block)
+    return found
+
+
+def _sum_level(n, a, b, tail):
+    "The level of a sum of two or more means."
+
+    def answer(begin, step, above, origin, block):
+        row = np.arange(len(above))
+        k = np.maximum((above > tail[block, None]).sum(-1) - 1, 0)
+        here, beyond = above[row, k], above[row, k + 1]
+        return (begin + k + (here - tail[block]) / (here - beyond)) * step + origin
+
+    return _of_rows(n, a, b, answer)
+
+
+def _sum_share(n, a, b, x):
+    "The chance of a level for two or more means."
+    worth = _ratios(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b)))
+    low, high = (part.reshape(n.shape[:2]).sum(-1) for part in worth)
+
+    def answer(begin, step, above, origin, block):
+        row, last = np.arange(len(above)), above.shape[1] - 1
+        at = np.clip((x[block] - origin) / step - begin, 0, last)
+        k = np.minimum(at.astype(int), last - 1)
+        return above[row, k] + (at - k) * (above[row, k + 1] - above[row, k])
+
+    found = np.clip(_of_rows(n, a, b, answer), _LEAST, 1)
+    return np.where(x <= low, 1.0, np.where(x >= high, 0.0, found))
 
 # %% ../nbs/08_mean_law.ipynb #45a67a74
 #| code-fold: true
@@ -752,44 +650,6 @@ def _merged(n, a, b) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     merged = np.zeros((len(values), len(n)))
     np.add.at(merged, cell.ravel(), n.T.astype(float))
     return merged.T, a[:, first], b[:, first]
-
-
-def _laws(n, a, b, deep):
-    "The laws of strata (N, S, C), equal ones computed once."
-    for s in range(n.shape[1]):
-        unit = np.abs(a[:, s]).max(-1, keepdims=True)
-        parts = _merged(n[:, s], a[:, s] / unit, b[:, s])
-        distinct, row = np.unique(np.concatenate(parts, 1), axis=0, return_inverse=True)
-        law = _sample_law(*np.split(distinct, 3, axis=1), deep)
-        edges, density, above, knots, smooth, blur, curve = _taken(law, row.ravel())
-        curve = _Curve(_divided(curve.tilt, unit), curve.mean * unit, curve.depth)
-        yield _Law(edges * unit, density / unit[..., None], above, knots * unit, smooth, blur * unit, curve)
-
-
-def _taken(law, row):
-    "Rows of a law."
-    return _Law(*(part[row] for part in law[:-1]), _Curve(*(part[row] for part in law.curve)))
-
-
-def _last_two(n, a, b, deep=False):
-    "Laws of strata (N, S, C), all but the last summed; of few tables those asked for last are kept."
-    if n.nbytes <= 2**15:
-        return _kept(n.shape, *(np.ascontiguousarray(part, float).tobytes() for part in (n, a, b)), deep)
-    return _two_laws(n, a, b, deep)
-
-
-@lru_cache(maxsize=16)
-def _kept(shape, *parts):
-    "The same from the bytes of the arrays: both ends and the p-value ask for the same laws."
-    return _two_laws(*(np.frombuffer(part).reshape(shape) for part in parts[:3]), parts[3])
-
-
-def _two_laws(n, a, b, deep):
-    found = list(_laws(n, a, b, deep))
-    one = found[0]
-    for law in found[1:-1]:
-        one = _sum_law(one, law, deep)
-    return one, found[-1]
 
 
 def _patterns(n, a, b):
@@ -847,41 +707,8 @@ def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.nd
     return found * unit[:, 0, 0]
 
 
-def _narrow_first(n, a, b):
-    """Strata from the narrowest to the widest, in rows where these are far apart: a sum is integrated over
-    the first of two laws, and over the wider one the steps would be too long to see the other.
-    """
-    flat = (part.reshape(-1, part.shape[-1]) for part in (n, a, b))
-    sd = _around(*flat)[1].reshape(n.shape[:2])
-    far = sd.max(1) > 1e4 * sd.min(1)
-    if not far.any():
-        return n, a, b
-    order = np.where(far[:, None], np.argsort(sd, axis=1, kind="stable"), np.arange(n.shape[1]))
-    return tuple(np.take_along_axis(part, order[..., None], 1) for part in (n, a, b))
-
-
-def _sum_level(n, a, b, tail):
-    "The level of a sum of two or more means."
-    found, (a, origin) = np.empty(len(n)), _from_origin(n, a, b)
-    n, a, b = _narrow_first(n, a, b)
-    for block in blocks(len(n), 40_000 * n.shape[1] * n.shape[2]):
-        one, other = _last_two(n[block], a[block], b[block])
-        flat = [part[block].reshape(-1, part.shape[-1]) for part in (n, a, b)]
-        mean, sd = (part.reshape(n[block].shape[:2]) for part in _around(*flat))
-        low, high = (one.edges[:, at] + other.edges[:, at] for at in (0, -1))
-        start = np.clip(mean.sum(-1) + norm.isf(tail[block]) * np.sqrt((sd**2).sum(-1)), low, high)
-
-        def log_tail(x, busy):
-            share, density = _sum_above(_taken(one, busy), _taken(other, busy), x[:, None])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.log(share[:, 0]), -density[:, 0] / share[:, 0]
-
-        found[block] = _newton(log_tail, start, low, high, np.log(tail[block]))
-    return found + origin.sum(-1)
-
-
 def share_above(
-    n: np.ndarray, a: np.ndarray, b: np.ndarray, x: float | np.ndarray, *, rough: bool = False
+    n: np.ndarray, a: np.ndarray, b: np.ndarray, x: float | np.ndarray
 ) -> np.ndarray:
     """The chance that an uncertain sum of means is at or above a level.
 
@@ -891,8 +718,6 @@ def share_above(
         (N, S, C) units, as for `upper_level`
     x : ndarray
         (N,) levels
-    rough : bool, default False
-        six digits and chances from 1e-9 on will do; otherwise those of several strata are followed to 1e-140
 
     Returns
     -------
@@ -917,25 +742,8 @@ def share_above(
         elif len(strata) == 1:
             found[rows] = np.exp(_log_above(*_merged(*(part[:, 0] for part in parts)), level)[0])
         else:
-            found[rows] = _sum_share(*parts, level, rough)
+            found[rows] = _sum_share(*parts, level)
     return found
-
-
-def _sum_share(n, a, b, x, rough):
-    "The chance for two or more means; where it is tiny the laws are followed further into their tails."
-    worth = _ratios(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b)))
-    low, high = (part.reshape(n.shape[:2]).sum(-1) for part in worth)
-    found, (a, origin) = np.empty(len(n)), _from_origin(n, a, b)
-    level = (x - origin.sum(-1))[:, None]
-    n, a, b = _narrow_first(n, a, b)
-    for block in blocks(len(n), 40_000 * n.shape[1] * n.shape[2]):
-        laws = _last_two(n[block], a[block], b[block], None if rough else False)
-        found[block] = _sum_above(*laws, level[block])[0][:, 0]
-    tiny = np.flatnonzero((found < 1e-9) & (x > low) & (x < high) & (not rough))
-    if len(tiny):
-        laws = _last_two(n[tiny], a[tiny], b[tiny], True)
-        found[tiny] = np.maximum(_sum_above(*laws, level[tiny])[0][:, 0], 1e-140)
-    return np.where(x <= low, 1.0, np.where(x >= high, 0.0, found))
 
 # %% ../nbs/08_mean_law.ipynb #betslaw2
 #| code-fold: true

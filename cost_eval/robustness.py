@@ -379,7 +379,7 @@ def _rejects(n, a, level) -> np.ndarray:
     open_ = np.flatnonzero((mean < 0) & ~found)
     if len(open_):
         ones, zeros = np.ones(a[open_].shape), np.zeros(len(open_))
-        found[open_] = 2 * share_above(n[open_], a[open_], ones, zeros, rough=True) < level
+        found[open_] = 2 * share_above(n[open_], a[open_], ones, zeros) < level
     return found
 
 # %% ../nbs/55_robustness.ipynb #223fd14a

@@ -1,4 +1,5 @@
-"""The default interval against a second evaluator on a seeded grid of 5,000 problems: half of them with the
+"""The default interval against a second evaluator on a seeded grid of 5,000 problems, ends of several samples
+never inward and at most half a percent of the half width outward: half of them with the
 extreme cell unseen
 and the mass just inside, n from 1 to 1e9, costs from 1e-300 to 1e300; single, stacked, paired, stratified,
 two test sets, ten strata.
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import second_evaluator as second
+from answers import grown
 
 from cost_eval.bootstrap import difference, independent_difference, interval
 from cost_eval.mean_law import share_above, upper_level
@@ -221,16 +223,16 @@ def faults(made, found):
     "What is wrong with an interval, in words; nothing if all is right."
     low, high, p = answer(made)
     share, digits = second.measure(made.strata, low, high)
-    close = 1e-9 if len(made.strata) < 3 else 1e-6
-    allowed = close * share + digits
+    allowed = 1e-9 * share + digits
+    outward = .005 * share / 2 if len(made.strata) > 1 else 0.0
     mean = sum(w * np.average(c / abs(c).max(), weights=m) * abs(c).max() for m, c, w in made.strata)
     possible = [sum(f(np.multiply(c, w)) for _, c, w in made.strata) for f in (np.min, np.max)]
     if not np.isfinite([found.low, found.high]).all():
         yield f"an end is not a number: {found.low}, {found.high}"
         return
-    for name, end, right in (("low", found.low, low), ("high", found.high, high)):
-        if abs(end - right) > allowed:
-            yield f"{name} {end!r}, right {right!r}: off by {abs(end - right) / share if share else np.inf:.1e} of the width"
+    for name, beyond in (("low", low - found.low), ("high", found.high - high)):
+        if not -allowed <= beyond <= outward + allowed:
+            yield f"{name} is {beyond / share if share else np.inf:.1e} of the width beyond the right end"
     if not found.low - digits <= mean <= found.high + digits:
         yield f"the mean {mean} is not within {found.low} to {found.high}"
     if found.low > found.high:
@@ -238,11 +240,12 @@ def faults(made, found):
     if found.low < possible[0] - digits or found.high > possible[1] + digits:
         yield f"{found.low} to {found.high} is not within {possible}"
     if hasattr(found, "p_value"):
-        yield from faults_of_test(found, p, 1 - made.options["confidence"], 10 * close)
+        most = grown(p) if outward else p
+        yield from faults_of_test(found, p, most, 1 - made.options["confidence"])
 
 
-def faults_of_test(found, p, level, close):
-    if not abs(found.p_value - p) <= close * p + 1e-13:
+def faults_of_test(found, p, most, level):
+    if not p - 1e-8 * p - 1e-13 <= found.p_value <= most + 1e-8 * p + 1e-13:
         yield f"p-value {found.p_value!r}, right {p!r}"
     if (found.p_value < level) != (found.low > 0 or found.high < 0):
         yield f"p-value {found.p_value} at level {level}, but {found.low} to {found.high}"
