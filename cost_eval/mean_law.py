@@ -301,7 +301,7 @@ def _log_above(n, a, b, x):
     log P(sum G (a - x b) >= 0) for gamma variables G of shapes n, one more where a - x b is largest.
     """
     found, slope = np.empty(len(x)), np.zeros(len(x))
-    for block in blocks(len(x), 1500 * n.shape[1]):
+    for block in blocks(len(x), 12_000 * n.shape[1]):
         terms, inside, some = _shapes(n[block], a[block], b[block], x[block])
         found[block] = np.where(some, 0.0, -np.inf)
         rows = np.flatnonzero(inside)

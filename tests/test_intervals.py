@@ -298,23 +298,6 @@ def test_fewer_units_have_the_same_moments():
                     in fewer[1:]] == pytest.approx([(n * part**power).sum() for part in (a, b)], rel=1e-12)
 
 
-@pytest.mark.parametrize("heaviest", [1, 3, 1000])
-@pytest.mark.parametrize("seen, case", [(1, 0), (1, 1), (3, 2), (40, 3), (10_000, 4)])
-def test_one_path_for_the_levels_of_a_piece_is_a_path_for_each(seen, case, heaviest):
-    rng = np.random.default_rng(case)
-    n = rng.integers(0, seen + 1, (20, 6)) + (np.arange(6) < 2)
-    # costs lie between the levels of some pieces
-    costs, b = rng.normal(size=n.shape), rng.uniform(1, heaviest, n.shape)
-    a, low, most = costs * b, np.where(n > 0, costs, np.inf).min(-1), costs.max(-1)
-    first = low + (most - low) * rng.uniform(0.05, 0.8, 20)
-    levels = first[:, None] + (most - low)[:, None] * rng.uniform(0, 0.15, (20, 5)).cumsum(1) / 5
-    together = mean_law._log_above(n, a, b, levels.mean(-1), levels)
-    alone = mean_law._log_above(*(np.repeat(part, 5, axis=0) for part in (n, a, b)), levels.ravel())
-    assert_allclose(together[0].ravel(), alone[0], rtol=1e-11, atol=1e-13)
-    density = (slope.ravel() * np.exp(alone[0]) for slope in (together[1], alone[1]))
-    assert_allclose(*density, rtol=1e-9, atol=1e-11)
-
-
 def test_fewer_units_of_two_continuous_parts_have_the_same_means_and_covariance():
     rng = np.random.default_rng(2)
     n, b = rng.integers(1, 4, 30_000), rng.uniform(.5, 2, 30_000)
