@@ -495,9 +495,30 @@ def _sample_laws(n, a, b):
     if n.shape[1] <= 64:  # at what a unit is worth a law may have a corner
         corners = np.where(weight > 0, worth, mean[:, None])
         x = np.concatenate([x, np.clip(corners, x[:, :1], x[:, -1:])], 1)
-    low, high = _ratios(n, a, b)
-    x = np.sort(np.clip(x, low[:, None], high[:, None]), 1)
-    return *_finer(x, *_log_shares(n, a, b, shape, x)), sd
+    low, high = (end[:, None] for end in _ratios(n, a, b))
+    ends = (np.where(np.isfinite(end), end, x[:, side, None]) for end, side in ((low, 0), (high, -1)))
+    x = np.sort(np.concatenate([np.clip(x, low, high), *ends], 1), 1)
+    return *_finer(*_resolved(n, a, b, shape, x)), sd
+
+
+def _resolved(n, a, b, shape, x):
+    "Levels of samples, some more where there is too much of a law between two, with log chances and slopes."
+    found = np.stack([x, *_log_shares(n, a, b, shape, x)])
+    for _ in range(10):
+        fall, share = np.diff(found[1]), np.exp(found[1])
+        row, cell = np.nonzero((np.diff(share) < -0.25) | (fall < _STEEP) & (share[:, :-1] > 1e-8))
+        if not len(row):
+            break
+        x = (found[0, row, cell] + found[0, row, cell + 1]) / 2
+        some = [part[row] for part in (n, a, b, shape)]
+        more = np.repeat(found[..., -1:], np.bincount(row).max(), axis=2)
+        more[:, row, np.arange(len(row)) - np.searchsorted(row, row)] = [x, *_log_shares(*some, x[:, None])[..., 0]]
+        found = np.concatenate([found, more], 2)
+        found = np.take_along_axis(found, found[:1].argsort(-1, kind="stable"), 2)
+    x, log, slope = found
+    least, most = (np.where(part, x, fill).max(-1) for part, fill in ((log > -1e-9, -np.inf), (log > -28, -np.inf)))
+    beyond = np.where(log < -28, x, np.inf).min(-1)
+    return np.clip(x, least[:, None], np.maximum(most, beyond)[:, None]), log, slope
 
 
 def _log_shares(n, a, b, shape, x):
@@ -511,7 +532,10 @@ def _log_shares(n, a, b, shape, x):
     many = (np.repeat(part[rest], x.shape[1], axis=0) for part in (n, a, b))
     found = _log_above(*many, x[rest].ravel())
     log[rest], slope[rest] = (part.reshape(-1, x.shape[1]) for part in found)
-    return np.maximum(log, -700.0), slope
+    return np.stack([np.maximum(log, -700.0), slope])
+
+
+_STEEP = -5  # a log that falls by more between two levels is taken to fall at the second
 
 
 def _finer(x, log, slope):
@@ -520,7 +544,9 @@ def _finer(x, log, slope):
     with np.errstate(invalid="ignore"):
         sides = (gap * part[..., None] for part in (slope[:, :-1], slope[:, 1:]))
         first, last = (np.clip(np.nan_to_num(side), 3 * fall, 0) for side in sides)
-    log = log[:, :-1, None] + fall * t * t * (3 - 2 * t) + t * (1 - t) * (first * (1 - t) - last * t)
+    before = log[:, :-1, None]
+    log = before + fall * t * t * (3 - 2 * t) + t * (1 - t) * (first * (1 - t) - last * t)
+    log = np.where(fall < _STEEP, before, log)
     parts = (x[:, :-1, None] + gap * t, np.exp(log))
     return [np.column_stack([part.reshape(len(x), -1), end]) for part, end in zip(parts, (x[:, -1], 0 * x[:, -1]))]
 
