@@ -17,7 +17,7 @@ from .metrics import Metric
 __all__ = ['METHODS', 'KINDS', 'MONOTONE', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate',
            'interval', 'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost',
            'bdelta_cost', 'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval',
-           'rates_interval', 'monotone_interval', 'explore_interval']
+           'monotone_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
 #| code-fold: true
@@ -2037,7 +2037,7 @@ def _ratio_interval(table, metric, weight, confidence, metric_args):
     p = float(weight[1]) if weight is not None else table[1].sum() / table.sum()
     if not 0 < p < 1:
         return None
-    low, high = rates_interval(table, metric.line(p, **arguments), confidence)
+    low, high = monotone_interval(metric, table, p, confidence, **arguments)
     here = metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **metric_args)
     guarantee = METHODS["clopper_pearson"].guarantee_for("strata")
     facts = np.nan, np.empty(0), "clopper_pearson", confidence, (), metric.name, guarantee
@@ -2107,66 +2107,6 @@ def _sum_or_0(one, other):
     "Sums, those that are mere rounding errors being 0."
     total = one + other
     return np.where(np.abs(total) < 2e-15 * np.abs(one), 0.0, total)
-
-
-
-def rates_interval(tables: np.ndarray, line: np.ndarray, confidence: float) -> tuple:
-    """Ends for a metric of two classes at a given prevalence, each class a sample of its own.
-
-    Parameters
-    ----------
-    tables : ndarray
-        (..., 2, 2) whole counts, both classes with examples
-    line : ndarray
-        (2, 3, ...) coefficients of 1, recall and fpr in numerator and denominator, see `Metric.line`
-    confidence : float
-        nominal coverage
-
-    Returns
-    -------
-    tuple of ndarray
-        lower and upper ends (...)
-
-    Examples
-    --------
-    >>> line = METRICS["informedness"].line(0.5)
-    >>> [round(float(end), 4) for end in rates_interval(np.array([[45, 5], [4, 46]]), line, 0.95)]
-    [0.6518, 0.9166]
-    """
-    tables, line, confidence = numbers(tables, "tables"), numbers(line, "line"), check_confidence(confidence)
-    if tables.shape[-2:] != (2, 2) or line.shape[:2] != (2, 3):
-        got = f"got {tables.shape}, {line.shape}"
-        raise ValueError(f"tables, line: (..., 2, 2) and (2, 3, ...) are needed, {got}")
-    lead = np.broadcast_shapes(tables.shape[:-2], line.shape[2:])
-    tables = np.broadcast_to(tables, (*lead, 2, 2)).reshape(-1, 2, 2)
-    c = np.broadcast_to(line, (2, 3, *lead)).reshape(6, -1)
-    corners = np.array([[1, x, y] for x in (0, 1) for y in (0, 1)])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = (corners @ c[:3]) / (corners @ c[3:])
-    least, most = np.nanmin(values, 0), np.nanmax(values, 0)
-    tail = (1 - confidence) / 2
-    ends = [_rates_end(sign, tables, c, least, most, tail).reshape(lead) for sign in (-1, 1)]
-    return ends[0], ends[1]
-
-
-def _rates_end(sign, tables, c, least, most, tail):
-    "The level that the metric is above (below, for sign -1) with the chance `tail`."
-
-    def excess(t, i):
-        i = np.asarray(i, int)
-        level = _from_unit(t, least[i], most[i])
-        z = sign * (c[:3, i] - level * c[3:, i])
-        zero = np.zeros(len(level))
-        a = np.stack([np.stack([zero, z[2]], -1), np.stack([zero, z[1]], -1)], 1)
-        return share_above(tables[i], a, np.ones(a.shape), -z[0]) - tail
-
-    rows = np.arange(len(tables))
-    found = elementwise.find_root(
-        excess, (np.full(len(rows), 1e-12), np.full(len(rows), 1 - 1e-12)), args=(rows,)
-    )
-    edge = np.where(excess(np.full(len(rows), 0.5), rows) > 0, sign, -sign)
-    unit = np.where(found.success, found.x, np.where(edge > 0, 1.0, 0.0))
-    return _from_unit(unit, least, most)
 
 
 def _from_unit(t, least, most):
@@ -2288,7 +2228,7 @@ def _monotone_end(metric, side, tables, law, arguments, tail):
 
     rows = np.arange(len(tables))
     ends = np.full(len(rows), 1e-12), np.full(len(rows), 1 - 1e-12)
-    found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-8})
+    found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-11})
     edge = 1.0 if sign * side > 0 else 0.0
     return _from_unit(np.where(found.success, found.x, edge), least, most)
 

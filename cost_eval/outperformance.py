@@ -24,7 +24,7 @@ from functools import reduce
 
 import numpy as np
 
-from .bootstrap import METHODS, MONOTONE, monotone_interval, rates_interval
+from .bootstrap import METHODS, MONOTONE, monotone_interval
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
@@ -753,10 +753,8 @@ def outperformance_interval(
     value = np.asarray(metric.at_rates(tp / (tp + fn), fp / (fp + tn), pi, **arguments), float)
     score = _score_or_nan(metric, value, pi, **options)
     line, table = metric.line(pi, **arguments), np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
-    if line is not None:
-        ends, guarantee = rates_interval(table, line, confidence), _STRATA
-    else:
-        ends, guarantee = monotone_interval(metric, table, pi, confidence, **arguments), MONOTONE
+    ends = monotone_interval(metric, table, pi, confidence, **arguments)
+    guarantee = MONOTONE if line is None else _STRATA
     limits = _range(metric, pi, arguments, line)
     ends = [outperformance(metric, np.clip(end, *limits), pi, **options) for end in ends]
     low, high = ends if metric.greater_is_better else ends[::-1]

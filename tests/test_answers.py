@@ -125,7 +125,7 @@ WITHOUT = {  # why functions and classes have no line
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
     "the engine: intervals, reports and rules are asked": """AllLooks axes_around compressed cost_line
         judged_best judged_differences judged_probability judged_rate judged_regrets judged_uncertain
-        monotone_interval nearest_changes not_gained rates_interval refuse_told robustness_map
+        monotone_interval nearest_changes not_gained refuse_told robustness_map
         sample_difference sample_interval share_above together told_by_costs upper_level within_capacity""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell and the app are asked": """answers
         as_dict as_percent brief_html caveats constraint_words draw_panel draw_report flat_metrics

@@ -13,7 +13,7 @@ from scipy.interpolate import BSpline
 
 from conftest import refuses
 from cost_eval import outperformance as op
-from cost_eval.bootstrap import monotone_interval, rates_interval
+from cost_eval.bootstrap import monotone_interval
 from cost_eval.confusion import BinaryCounts, ConfusionCounts
 from cost_eval.costs import CostMatrix
 from cost_eval.metrics import METRICS, Metric
@@ -353,22 +353,6 @@ def test_interval_of_one_rate_is_clopper_pearson(confidence):
     assert [found.low, found.high] == pytest.approx(ends, abs=1e-9)
     assert found.score == pytest.approx(0.75) and found.confidence == confidence
     assert found.guarantee.startswith("measured")
-
-
-@pytest.mark.parametrize("metric", ["f_beta", "precision", "informedness", "error_rate", "cohen_kappa"])
-def test_the_integral_of_a_monotone_metric_is_that_of_the_engine(metric):
-    tables = np.array(
-        [
-            [[150, 30], [5, 15]],
-            [[200, 0], [3, 17]],
-            [[180, 20], [0, 20]],
-            [[200, 0], [0, 20]],
-            [[9, 9], [20, 0]],
-        ]
-    )
-    record, pi = METRICS[metric], np.full(5, 0.1)
-    ours = monotone_interval(record, tables, pi, 0.9)
-    np.testing.assert_allclose(ours, rates_interval(tables, record.line(pi), 0.9), atol=1e-7)
 
 
 def test_rare_errors_do_not_end_the_interval_at_what_was_seen():
