@@ -2013,35 +2013,25 @@ def _percentile_interval(drawn, here, f, label, confidence, metric_args):
 
 
 def _ratio_interval(table, metric, weight, confidence, metric_args):
-    "The interval of a metric of two classes that is a ratio of linear functions, or None."
+    "The interval of a metric of two classes that is a ratio of linear functions of the cells, or None."
     form = getattr(metric, "linear_fractional", None)
-    if form is None or table.shape != (2, 2):
+    if form is None or table.shape != (2, 2) or weight is not None or metric.name == _AT_OWN_SHARES:
         return None
+    if not table.sum():
+        raise ValueError("counts: all are 0, so there is no test set")
     arguments = _parameters(metric, metric_args)
-    given = metric.name == "normalized_expected_cost"  # divided by what the classes' own shares cost
-    if weight is None and not given:
-        if not table.sum():
-            raise ValueError("counts: all are 0, so there is no test set")
-        cells = _cells_of_form(lambda p: form(p, **arguments))
-        if cells is not None:
-            units = power_of_two(cells, -1)
-            a, b = cells / units[:, None]
-            sample = Sample(table.reshape(1, 4), a[None], b[None], units[0] / units[1], "weights")
-            found = sample_interval(sample, confidence=confidence, quantity=metric.name)
-            low, high = max(found.low, metric.lower), min(found.high, metric.upper)  # within its range
-            return replace(found, low=low, high=high, mean=float(metric(table, **metric_args)))
-        if not _of_rates_alone(metric, arguments):
-            return None
-    if not table.sum(1).all():
-        raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
-    p = float(weight[1]) if weight is not None else table[1].sum() / table.sum()
-    if not 0 < p < 1:
+    cells = _cells_of_form(lambda p: form(p, **arguments))
+    if cells is None:
         return None
-    low, high = monotone_interval(metric, table, p, confidence, **arguments)
-    here = metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **metric_args)
-    guarantee = METHODS["clopper_pearson"].guarantee_for("strata")
-    facts = np.nan, np.empty(0), "clopper_pearson", confidence, (), metric.name, guarantee
-    return Interval(float(low), float(high), float(here), *facts)
+    units = power_of_two(cells, -1)
+    a, b = cells / units[:, None]
+    sample = Sample(table.reshape(1, 4), a[None], b[None], units[0] / units[1], "weights")
+    found = sample_interval(sample, confidence=confidence, quantity=metric.name)
+    low, high = max(found.low, metric.lower), min(found.high, metric.upper)  # within its range
+    return replace(found, low=low, high=high, mean=float(metric(table, **metric_args)))
+
+
+_AT_OWN_SHARES = "normalized_expected_cost"  # divided by what the classes' own shares cost, taken as given
 
 
 def _joint_interval(table, metric, weight, confidence, metric_args):
@@ -2052,7 +2042,7 @@ def _joint_interval(table, metric, weight, confidence, metric_args):
         raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
     arguments = _parameters(metric, metric_args)
     p = weight[1] if weight is not None else table[1].sum() / table.sum()
-    known = None if weight is None else p
+    known = p if weight is not None or metric.name == _AT_OWN_SHARES else None
     low, high = monotone_interval(metric, table, known, confidence, **arguments)
     seen = float(
         metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **(metric_args | {"undefined": np.nan}))
@@ -2062,7 +2052,9 @@ def _joint_interval(table, metric, weight, confidence, metric_args):
     here = metric_args.get("undefined", np.nan) if np.isnan(seen) else seen
     said = f"{metric.name} of these counts is 0/0; the interval is for its value in the population."
     notes = (said,) if np.isnan(seen) else ()
-    facts = np.nan, np.empty(0), "clopper_pearson", confidence, notes, metric.name, MONOTONE
+    two_laws = metric.linear_fractional and (known is not None or _of_rates_alone(metric, arguments))
+    guarantee = METHODS["clopper_pearson"].guarantee_for("strata") if two_laws else MONOTONE
+    facts = np.nan, np.empty(0), "clopper_pearson", confidence, notes, metric.name, guarantee
     return Interval(float(low), float(high), float(here), *facts)
 
 
@@ -2143,7 +2135,7 @@ MONOTONE = (
 def monotone_interval(
     metric: Metric, tables: np.ndarray, prevalence: Numbers | None, confidence: float, **arguments: Any
 ) -> tuple:
-    """Ends for a metric of two classes that gets no better when an error rate rises.
+    """Ends for a metric of two classes that moves in one direction with each of its error rates.
 
     The law of each rate has one more example in the worst place; an end is the value beyond which the laws
     together put half of 1 - confidence. If the prevalence is to be learned from the tables too, it has a law
@@ -2245,7 +2237,9 @@ def _attainable_values(metric, shares, arguments):
 def _monotone_chance(metric, side, tables, law, arguments):
     "f(value, row): chance that the metric is at least as good as the value (side 1), or is worse (-1)."
     (shares, weights), sign = law, 1 if metric.greater_is_better else -1
+    turned = _turned(metric, shares[:, 0], arguments)
     cells = ((tables[:, 1, 1], tables[:, 1, 0]), (tables[:, 0, 0], tables[:, 0, 1]))
+    cells = [(np.where(turn, b, a), np.where(turn, a, b)) for turn, (a, b) in zip(turned, cells)]
     laws = [(own + (side > 0), other + (side < 0)) for own, other in cells]  # of recall, specificity
 
     def chance(value, row):
@@ -2253,7 +2247,8 @@ def _monotone_chance(metric, side, tables, law, arguments):
         at, pi = np.repeat(value, len(weights)), shares[row].ravel()
         some = {k: v[each] for k, v in arguments.items()}
 
-        def good(recall, specificity):
+        def good(*rates):
+            recall, specificity = (np.where(turn[each], 1 - x, x) for turn, x in zip(turned, rates))
             with np.errstate(divide="ignore", invalid="ignore"):
                 found = metric.at_rates(recall, 1 - specificity, pi, **some)
                 if np.isnan(found).any():  # 0/0 at a corner: the value beside it
@@ -2267,6 +2262,16 @@ def _monotone_chance(metric, side, tables, law, arguments):
         return reached if side > 0 else 1 - reached
 
     return chance
+
+
+def _turned(metric, shares, arguments):
+    "Where the metric is better at a smaller recall, and at a smaller specificity (N,): costs may say so."
+    sign = 1 if metric.greater_is_better else -1
+    found = np.zeros((2, len(shares)), bool)
+    for k, pair in enumerate((((0.25, 0.5), (0.75, 0.5)), ((0.5, 0.75), (0.5, 0.25)))):
+        below, above = (sign * metric.at_rates(*rates, shares, **arguments) for rates in pair)
+        found[k] = above < below
+    return found
 
 
 def _chance_of_region(good, one, other):
