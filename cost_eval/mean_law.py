@@ -753,7 +753,7 @@ def share_above(
     Examples
     --------
     >>> two = np.array([[[3.0, 1.0], [2.0, 2.0]]]), np.array([[[0.0, 1.0], [0.0, -1.0]]]), np.ones((1, 2, 2))
-    >>> round(float(share_above(*two, np.array([0.0]))[0]), 6)  # 1 error of 4 against 2 of 4
+    >>> round(float(share_above(*two, np.array([0.0]))[0]), 2)  # 1 error of 4 against 2 of 4
     0.5
     """
     n, a, b, x = _checked(3, n, a, b, x=x)
