@@ -478,6 +478,7 @@ def _interpolated(x, xp, fp):
 _DEVIATIONS = np.arange(-5.5, 7.01, 0.5)  # where each law is integrated, in deviations of a normal one
 _PARTS = np.arange(16) / 16  # of the way from one of them to the next
 _STEP = 0.003 * norm.isf(0.05)  # of the lattice, times the samples, in standard deviations of the sum
+_FEW = 64  # units, so that what one of them does is seen
 _LEAST = 1e-10  # chances below are not told apart
 
 
@@ -492,7 +493,7 @@ def _sample_laws(n, a, b):
     curve = _tilted(weight, np.where(plain, a, about))  # where b varies: nearly
     deviation, rising = _deviation(curve), np.maximum.accumulate(curve.mean, axis=1)
     x = _interpolated(np.broadcast_to(_DEVIATIONS, (len(n), len(_DEVIATIONS))), deviation, rising)
-    if n.shape[1] <= 64:  # at what a unit is worth a law may have a corner
+    if n.shape[1] <= _FEW:  # at what a unit is worth a law may have a corner
         corners = np.where(weight > 0, worth, mean[:, None])
         x = np.concatenate([x, np.clip(corners, x[:, :1], x[:, -1:])], 1)
     low, high = (end[:, None] for end in _ratios(n, a, b))
@@ -504,21 +505,24 @@ def _sample_laws(n, a, b):
 def _resolved(n, a, b, shape, x):
     "Levels of samples, some more where there is too much of a law between two, with log chances and slopes."
     found = np.stack([x, *_log_shares(n, a, b, shape, x)])
+    few = (n.shape[1] <= _FEW) & (b != 1).any(-1)  # which unit is one more may change on the way
+    most = np.where(few, 0.02, 0.25)[:, None]
     for _ in range(10):
         fall, share = np.diff(found[1]), np.exp(found[1])
-        row, cell = np.nonzero((np.diff(share) < -0.25) | (fall < _STEEP) & (share[:, :-1] > 1e-8))
+        row, cell = np.nonzero((np.diff(share) < -most) | (fall < _STEEP) & (share[:, :-1] > 1e-8))
         if not len(row):
             break
         x = (found[0, row, cell] + found[0, row, cell + 1]) / 2
         some = [part[row] for part in (n, a, b, shape)]
         more = np.repeat(found[..., -1:], np.bincount(row).max(), axis=2)
-        more[:, row, np.arange(len(row)) - np.searchsorted(row, row)] = [x, *_log_shares(*some, x[:, None])[..., 0]]
+        place = np.arange(len(row)) - np.searchsorted(row, row)
+        more[:, row, place] = [x, *_log_shares(*some, x[:, None])[..., 0]]
         found = np.concatenate([found, more], 2)
         found = np.take_along_axis(found, found[:1].argsort(-1, kind="stable"), 2)
     x, log, slope = found
-    least, most = (np.where(part, x, fill).max(-1) for part, fill in ((log > -1e-9, -np.inf), (log > -28, -np.inf)))
+    least, last = (np.where(log > end, x, -np.inf).max(-1) for end in (-1e-9, -28))
     beyond = np.where(log < -28, x, np.inf).min(-1)
-    return np.clip(x, least[:, None], np.maximum(most, beyond)[:, None]), log, slope
+    return np.clip(x, least[:, None], np.maximum(last, beyond)[:, None]), log, slope
 
 
 def _log_shares(n, a, b, shape, x):
@@ -548,7 +552,8 @@ def _finer(x, log, slope):
     log = before + fall * t * t * (3 - 2 * t) + t * (1 - t) * (first * (1 - t) - last * t)
     log = np.where(fall < _STEEP, before, log)
     parts = (x[:, :-1, None] + gap * t, np.exp(log))
-    return [np.column_stack([part.reshape(len(x), -1), end]) for part, end in zip(parts, (x[:, -1], 0 * x[:, -1]))]
+    ends = x[:, -1], 0 * x[:, -1]
+    return [np.column_stack([part.reshape(len(x), -1), end]) for part, end in zip(parts, ends)]
 
 
 def _of_two(shape, a, y):

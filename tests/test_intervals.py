@@ -464,6 +464,24 @@ def test_what_all_examples_cost_takes_no_digits_from_several_samples(level):
     assert found.low - level == pytest.approx(free.low, abs=max(1e-6 * width, 4e-16 * abs(level)))
     assert found.high - level == pytest.approx(free.high, abs=max(1e-6 * width, 4e-16 * abs(level)))
 
+@pytest.mark.parametrize("weight", [2., 20., 500.])
+def test_two_samples_of_few_units_one_of_them_heavy(weight):
+    """The level of a sum is that of an integral over one law, of both the exact ones; where an unseen unit weighs
+    many times the others ends were short by half of the half width and more."""
+    n, b = np.array([[[1., 2, 0], [2, 1, 0]]]), np.array([[[.5, 1, weight], [1, .3, weight]]])
+    a, middle = b * [[[.2, 0, 1], [0, .6, 1]]], (np.arange(4000) + .5) / 4000
+    levels = np.linspace(0, 1, 20_001)
+    one, other = (
+        np.concatenate([mean_law.share_above(*(np.repeat(part[:, s:s + 1], 5000, axis=0) for part in (n, a, b)),
+                                             some) for some in (*np.split(levels[:-1], 4), np.ones(5000))])[:20_001]
+        for s in (0, 1)
+    )
+    drawn = np.interp(middle, 1 - one, levels)
+    low, high = (-mean_law.upper_level(n, -a, b, np.array([.025]))[0], mean_law.upper_level(n, a, b, np.array([.025]))[0])
+    inside = high - .005 * (high - low) / 2
+    above = [np.interp(x - drawn, levels, other, left=1, right=0).mean() for x in (high, inside)]
+    assert above[0] <= .025 <= above[1] + 1e-4
+
 
 def test_six_samples_of_costs_that_are_nearly_the_same():
     "Two test sets of three classes; the common .97 took a hundredth of the width of 1e-9."
