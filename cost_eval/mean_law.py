@@ -520,8 +520,8 @@ def _resolved(n, a, b, shape, x):
         found = np.concatenate([found, more], 2)
         found = np.take_along_axis(found, found[:1].argsort(-1, kind="stable"), 2)
     x, log, slope = found
-    least, last = (np.where(log > end, x, -np.inf).max(-1) for end in (-1e-9, -28))
-    beyond = np.where(log < -28, x, np.inf).min(-1)
+    least, last = (np.where(log > end, x, -np.inf).max(-1) for end in (-1e-7, -23))
+    beyond = np.where(log <= -23, x, np.inf).min(-1)
     return np.clip(x, least[:, None], np.maximum(last, beyond)[:, None]), log, slope
 
 
