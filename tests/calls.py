@@ -599,7 +599,6 @@ CERTAINTY = {
         p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
         sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
     "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
-    "equivalence_test": lambda p: Call(p.joint, p.costs, .5, priors=p.maybe.priors),
     "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
     "uncertain_cost_interval": lambda p: Call(p.tally(p.guess()), [p.prices, 2 * p.prices], rng=0),
     "uncertain_cost_difference": lambda p: Call(p.pairs, [p.prices, 2 * p.prices], rng=0),
@@ -624,7 +623,6 @@ PLANNING = {
         p.losses(), p.losses(1), bounds=(-99., 99.), clusters=np.sort(p.clusters), largest_cluster=20),
     "cost_alarm": lambda p: Call(p.losses(), bounds=p.bounds, limit=p.bounds[1] / 9).then(with_plot),
     "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
-    "cost_change": lambda p: Call(p.counts(), p.counts(1), p.named_costs),
     "count_rule": lambda p: Call(
         p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
     "check_rule": lambda p: Call(
@@ -698,9 +696,6 @@ SPECIAL = {
     "bounds_without_labels": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
         versus=p.decided(1) if p.has("shown") else None),
-    "weighted_by_propensity": lambda p: Call(
-        p.gaps, p.decided(), p.named_costs, p.looked_up, clusters=p.maybe.clusters,
-        sample_weight=p.maybe.weight, versus=p.decided(1) if p.has("shown") else None),
     "prediction_powered": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, p.bare(1), versus=p.decided(1) if p.has("shown") else None),
     "cost_scorer": lambda p: Call(p.named_costs, priors=p.maybe.priors).then(
@@ -725,7 +720,6 @@ SPECIAL = {
 }
 PAPERS = {
     "outperformance_of_cost": lambda p: Call(p.from_best_to_worst, p.prices, p.shares),
-    "plot_decisions": lambda p: Call(p.prices[:2], utility=p.has("shown")).then(drawn),
     "plot_simplex_decisions": lambda p: Call(p.prices).then(drawn),
     "multiclass_cost_score": lambda p: {
         how: Call(p.square, [4.] * p.K, average=how, weights=p.shares) for how in ("macro", "harmonic")},
@@ -749,7 +743,6 @@ PAPERS = {
         "plot_loan": lambda p: Call(acceptance=.5).then(drawn),
         "plot_expected_cost": lambda p: Call(fn_cost=p.bounds[1]).then(drawn),
         "plot_cost_curve": lambda p: Call(p.y, p.scores()).then(drawn),
-        "plot_reliability": lambda p: Call(p.y, p.posteriors()[:, 1]).then(drawn),
         "cost_score_from_precision": lambda p: Call(.8, .7, [.5, 8.]),
         "cost_score_from_rates": lambda p: Call(.7, .1, .2, [.5, 8.]),
         "isocost_precision": lambda p: Call([.3, .9], 1., 8.),
@@ -875,9 +868,8 @@ DOORS = {
     "scale.evaluate": lambda p: Call(
         lazy(p.y), {"a": lazy(p.decided()), "b": lazy(p.decided(1))}, p.named_costs, priors=p.maybe.priors,
         groups=lazy(p.maybe.groups), rng=0).then(tables),
-    "overview": lambda p: Call(),
     "places": lambda p: Call(),
-    "by_paper": lambda p: Call().was(lambda: Call(ce.stored_board(), ce.stored_rows())),
+    "by_paper": lambda p: Call(),
     "stored_rows": lambda p: Call(),
     "moved": lambda p: Call([ce.run_item(items()["cost_score/figure1"])]),
     "published": lambda p: Call("zhao2025", "table2"),
@@ -905,21 +897,18 @@ DOORS = {
             lazy(p.y), lazy(p.scores()), sample_weight=lazy(p.maybe.weight)),
         "scale.evaluate of a table": lambda p: Call(
             "y", {"a": "score"}, p.outcomes, data=partitioned(p), clusters="cl", rng=0).then(tables),
-        "scale.best_threshold": lambda p: Call(
-            lazy(p.y), lazy(p.scores()), p.costs, sample_weight=lazy(p.maybe.weight)),
         "scale.evaluate of two": lambda p: Call(
             lazy(p.y), {"a": lazy(p.scores())}, p.costs, rng=0).then(tables),
         "compare": lambda p: Call(
             published(p), recomputed(p), error=.01, trivial={"c0": 0.}, other_data="c1",
             causes={"a slip": {"c2": recomputed(p)["c2"] + .1}}),
-        "verdict": lambda p: Call(ce.compare(published(p), recomputed(p))),
     }),
 }
 RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0},
           "another": {"rule": "nosuch"}}
 RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
-          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview",
+          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame",
                            "places", "by_paper", "stored_rows", "moved", "App", "explorer",
                            *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,
