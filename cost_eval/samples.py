@@ -708,9 +708,9 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     if worst.any():
         one = table.classes[worst.argmax()]
         raise ValueError(
-            f"costs: the right decision for {one!r} costs more than each error; give what right decisions gain "
-            "as negative numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, "
-            "classes=..., decisions=...)"
+            f"costs: the right decision for {one!r} costs more than each error; give what right decisions "
+            "gain as negative numbers (tp, tn), or name decisions that are no classes: "
+            "CostMatrix(costs, classes=..., decisions=...)"
         )
     return table
 
