@@ -454,7 +454,6 @@ _OPTIONS = {
     "last": "--group COL on the rows of both months in one file, COL the month",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
     "max_cost": "--max-cost C",
-    "history": "--history FILE",
 }
 
 
@@ -840,7 +839,6 @@ def _add_check(commands):
     what = "CSV or parquet of any size, with true labels"
     parser = _add_of_files(commands, "check", about, what, more)
     _add_rule_columns(parser)
-    looks = "a file of the checks so far, which this one is added to: they are then looks at one sequence"
     _add_options(
         parser,
         ("label", "COL", "true labels (default: guessed)"),
@@ -850,7 +848,6 @@ def _add_check(commands):
         ("cluster", "COL", "rows that belong together"),
         ("heaviest", "W", "what a row or cluster can weigh at most"),
         ("largest", "C", "the largest amount that a row can cost"),
-        ("history", "FILE", looks),
         ("confidence", "Q", "that a verdict is true (default: .95)"),
     )
     parser.set_defaults(run=_check, confidence=0.95)
@@ -968,10 +965,6 @@ def _decided(rule, frame, arguments, capacity) -> tuple:
 
 def _check(arguments):
     "Read, count, judge, say; the answer is the exit status."
-    history = None
-    if arguments.history:
-        _writable_file(arguments.history)
-        history = _history_of(Path(arguments.history))
     rule, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts, label = None, arguments.label
@@ -993,23 +986,13 @@ def _check(arguments):
         own |= {"costs": _rule_costs(frame, arguments), "largest": arguments.largest}
         found = count_rule(rule, frame[label], values, **own)
         counts = found if counts is None else counts + found
-    options = {"history": history, "heaviest": arguments.heaviest, "confidence": arguments.confidence}
+    options = {"heaviest": arguments.heaviest, "confidence": arguments.confidence}
     told = check_rule(counts, max_cost=arguments.max_cost, min_rates=rates, **options)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
         print(line)
-    if arguments.history:
-        _write(arguments.history, json.dumps(told.history))
     return told.exit_code
-
-
-def _history_of(path: Path) -> dict:
-    "The checks so far; none where there is no file yet."
-    if not path.exists():
-        print(f"{path}: the first check")
-        return {}
-    return _read_json(path, "--history")
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
 def _add_app(commands):
