@@ -624,20 +624,14 @@ BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's c
 TABLE = 1 << 20  # integer labels within such a range are looked up in a table
 
 
-def label_row(given, name: str) -> list:
-    "Labels as the caller gave them, in one row; a text is a row of letters."
+def label_list(given, name: str) -> list:
+    "A list of distinct labels from what the caller gave; a text is a row of letters."
     labels = label_array(list(given) if isinstance(given, str) else given, name)
     if labels.ndim != 1:
         raise ValueError(f"{name}: a list of labels is needed, got {given!r:.60}")
+    if not len(labels) or len(set(labels.tolist())) < len(labels):
+        raise ValueError(f"{name}: {labels.tolist()} must be at least one label and each only once")
     return labels.tolist()
-
-
-def label_list(given, name: str) -> list:
-    "A list of distinct labels from what the caller gave."
-    labels = label_row(given, name)
-    if not labels or len(set(labels)) < len(labels):
-        raise ValueError(f"{name}: {labels} must be at least one label and each only once")
-    return labels
 
 
 def written(label) -> str:
@@ -749,11 +743,7 @@ def distinct_integers(values: np.ndarray) -> list:
         seen[offsets(values[start : start + BLOCK], low)] = True
         if seen.all():
             break
-    return (
-        (np.flatnonzero(seen) + low).tolist()
-        if high < 2**63
-        else [int(i) + low for i in np.flatnonzero(seen)]
-    )
+    return [int(i) + low for i in np.flatnonzero(seen)]
 
 
 def offsets(values: np.ndarray, low: int) -> np.ndarray:
@@ -842,13 +832,11 @@ def check_labels(given, n: int, name: str, axis: str) -> tuple:
     "A tuple of `n` distinct labels, 0..n-1 by default."
     if given is None:
         return tuple(range(n))
-    labels = tuple(label_row(given, name))
+    labels = tuple(label_list(given, name))
     if len(labels) != n:
         raise ValueError(
             f"{name}: {len(labels)} labels for {n} {axis}; is the table transposed? rows are true classes"
         )
-    if len(set(labels)) < n:
-        raise ValueError(f"{name}: {list(labels)} has a label twice")
     return labels
 
 
@@ -962,6 +950,18 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
     return [position[label] for label in wanted]
 
 
+def reordered(table: np.ndarray, labels, wanted, name: str, other: str, decision_axes: int = 1) -> np.ndarray:
+    "A table whose last axes are classes and decisions, (classes, decisions) in the order that is wanted."
+    rows, columns = (order_of(labels[i], wanted[i], name, other, _AXES[i]) for i in (0, 1))
+    table = np.moveaxis(np.moveaxis(table, -1 - decision_axes, 0)[rows], 0, -1 - decision_axes)
+    for axis in range(-decision_axes, 0):
+        table = np.moveaxis(np.moveaxis(table, axis, 0)[columns], 0, axis)
+    return table
+
+
+_AXES = "classes", "decisions"
+
+
 def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tuple[np.ndarray, np.ndarray]:
     "Counts (..., K, M), or joint counts (..., K, M, M), and costs (..., K, M), in the order of the costs."
     table, classes, decisions = labelled(counts, name)
@@ -972,12 +972,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     if wanted_classes is None and table.ndim > 1 + joint:
         refuse_rows(values, table.shape[-2 - joint])
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
-    rows = order_of(classes, wanted_classes, name, "the costs", "classes")
-    columns = order_of(decisions, wanted_decisions, name, "the costs", "decisions")
-    table = np.moveaxis(np.moveaxis(table, -2 - joint, 0)[rows], 0, -2 - joint)
-    for axis in range(-1 - joint, 0):
-        table = np.moveaxis(np.moveaxis(table, axis, 0)[columns], 0, axis)
-    return table, values
+    wanted = wanted_classes, wanted_decisions
+    return reordered(table, (classes, decisions), wanted, name, "the costs", 1 + joint), values
 
 # %% ../nbs/00_core.ipynb #00afc29e
 def check_counts(
@@ -1006,8 +1002,7 @@ def check_counts(
         raise ValueError(
             f"{name}: negative, infinite or NaN entries; counts (or summed weights) are finite and at least 0"
         )
-    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
-        raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
+    array = wide(array, name)
     check_total(array, name, tuple(range(-axes, 0)))
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
         bad = array[array != np.rint(array)].flat[0]
@@ -1015,7 +1010,7 @@ def check_counts(
             f"{name}: whole numbers are needed, got {bad:g}; weighted counts have no sample size: "
             "use loss_interval or loss_difference with sample_weight"
         )
-    return array.astype(wide(array.dtype), copy=False)
+    return array
 
 
 def check_total(array: np.ndarray, name: str, axes) -> None:
@@ -1027,9 +1022,11 @@ def check_total(array: np.ndarray, name: str, axes) -> None:
         raise ValueError(f"{name}: {total:.6g} samples, more than 2**63 - 1; give the counts as floats")
 
 
-def wide(dtype: np.dtype) -> type:
-    "The 64-bit type for counts of a type: sums of 8-bit counts would run over."
-    return np.float64 if dtype.kind == "f" else np.int64
+def wide(array: np.ndarray, name: str) -> np.ndarray:
+    "Counts in 64 bits: sums of 8-bit counts would run over."
+    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
+        raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
 
 # %% ../nbs/00_core.ipynb #core0cst2
 #| code-fold: true
@@ -1309,8 +1306,6 @@ def ratio(numerator, denominator, undefined=np.nan):
 def power_of_two(values, axes):
     "The power of two next to the largest of the values: a unit that changes no digit."
     largest = np.abs(values).max(axes)
-    if not np.isfinite(largest).all():
-        raise ValueError("costs: finite numbers are needed, got an infinite one or NaN")
     return np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1.0)
 
 
@@ -1466,72 +1461,6 @@ def kinds(columns) -> tuple[np.ndarray, np.ndarray]:
     first[unit[::-1]] = np.arange(len(unit))[::-1]
     return unit, first
 
-# %% ../nbs/00_core.ipynb #de221587
-MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
-
-
-def pack(positive: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """One integer per sample, in the order of the scores, whose last bit is the label, and the offset
-    taken from nonzero scores; None if they do not fit.
-    """
-    bits, keys = scores.view(np.int64), np.empty(len(scores), np.int64)
-    parts = [slice(i, i + BLOCK) for i in range(0, len(scores), BLOCK)]
-    ranges = [nonzero_range(bits[b] & MAGNITUDE) for b in parts]
-    offset = min((low for low, _ in ranges), default=1) - 1
-    if max((high for _, high in ranges), default=0) - offset >= 2**62:
-        return None
-    for b in parts:
-        key = np.bitwise_and(bits[b], MAGNITUDE, out=keys[b])
-        key -= offset
-        np.maximum(key, 0, out=key)  # zeros stay zeros
-        if bits[b].min() < 0:
-            sign = bits[b] >> 63  # 0 or -1
-            key ^= sign
-            key -= sign  # negated where the sign is -1
-        key <<= 1
-        key |= positive[b]
-    return keys, offset
-
-
-def nonzero_range(magnitude: np.ndarray) -> tuple[int, int]:
-    "Smallest nonzero value, and largest."
-    low = magnitude.min()
-    return int(low or magnitude[magnitude > 0].min(initial=MAGNITUDE)), int(magnitude.max())
-
-
-def unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    "Of keys from the highest down the scores, and the positives and negatives so far, after +inf, 0, 0."
-    size = len(packed) + 1
-    scores, tp, fp = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
-    scores[0], tp[0], fp[0] = np.inf, 0, 0
-    for start in range(0, len(packed), BLOCK):
-        block = packed[start : start + BLOCK]
-        end = start + 1 + len(block)
-        out = slice(start + 1, end)
-        np.cumsum(block & 1, out=tp[out])
-        tp[out] += tp[start]
-        np.subtract(np.arange(start + 1, end), tp[out], out=fp[out])
-        key = block >> 1
-        if key[-1] > 0:  # and so all of them
-            np.add(key, offset, out=scores[out].view(np.int64))
-        else:
-            np.copysign((np.abs(key) + offset).view(float), key, out=scores[out])
-            scores[out][key == 0] = 0
-    return scores, tp, fp
-
-
-def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> tuple:
-    "Scores from the highest down, and the positives and negatives (their weight) so far, after +inf, 0, 0."
-    packed = pack(positive, scores) if weight is None else None
-    if packed is not None:
-        keys, offset = packed
-        keys.sort()
-        return unpack(keys[::-1], offset)
-    order = np.argsort(scores, kind="stable")[::-1]
-    weight = np.ones(len(order), int) if weight is None else weight[order]
-    sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))
-    return np.append(np.inf, scores[order] + 0.0), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
-
 # %% ../nbs/00_core.ipynb #un1tsquare2
 def last_true(good, shape, steps=48):
     "Where a monotone condition, true at 0, ends on [0, 1], by bisection for arrays of `shape`; 1: nowhere."
@@ -1564,11 +1493,9 @@ def short(value) -> str:
         return f"{float(array) + 0.0:.4g}"
     if array.dtype.kind in "biufUO" and array.ndim == 0:
         return repr(array.item()) if array.dtype.kind != "O" else repr(value)
-    if array.size <= 4:
-        return (
-            "[" + ", ".join(short(v) for v in array.tolist()) + "]" if array.ndim == 1 else f"<{array.shape}>"
-        )
-    return f"<array {array.shape}>"
+    if array.size <= 4 and array.ndim == 1:
+        return f"[{', '.join(map(short, array.tolist()))}]"
+    return f"<{'array ' * (array.size > 4)}{array.shape}>"
 
 
 def four_digits(value: float) -> str:

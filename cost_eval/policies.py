@@ -53,7 +53,6 @@ from cost_eval.core import (
     pandas,
     result,
     short,
-    sum_rounding,
     written,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
@@ -819,8 +818,11 @@ class _Task:
         "Decisions, or the most probable class."
         if self.kind == "decisions":
             return self.model.values.astype(np.intp), None
-        where = [self.rows.costs.decisions.index(label) for label in self.rows.costs.classes]
-        return np.array(where)[_most_probable(self.model.values)], self.raw()
+        return self.at_their_word(), self.raw()
+
+    def at_their_word(self) -> np.ndarray:
+        "(N,) decisions as the installed rule takes them about these rows."
+        return _chosen(self.described(), self.model.values, self.rows.own and self.rows.own.array)
 
     def _bayes(self) -> tuple:
         "Posteriors at their word, in the precision in which they came."
@@ -830,7 +832,7 @@ class _Task:
                 "and moved from there to the priors. If they are right elsewhere, Posteriors(values, "
                 'priors="deployment") or priors=shares says so.'
             )
-        return _at_their_word(self.model.values, self.costs, self.stated), self.raw()
+        return self.at_their_word(), self.raw()
 
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
@@ -862,42 +864,18 @@ class _Task:
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."
         self.notes += self.fits.notes
-        fold, rank = self.fits._fold, self.fits._rank(self.name)
-        if not len(fold):
+        if not len(self.fits._fold):
             return self.instead()
-        if self.asked is not None:
-            return out_of_fold(fold, self.under), None
-        order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
-        fold, rank, y, gain = fold[order], rank[order], self.rows.y[order], self.gain()[order]
-        sizes, lacking = self.fits._outside(self.rows.sample_weight), self.fits._lacking()
-        weight = self.rows.sample_weight
-        used = np.ones(len(y), bool) if weight is None else weight[order] > 0
+        rows, rank = replace(self.rows, models={}, ids=None), self.fits._rank(self.name)
 
         def others(inside, outside):
-            inside = inside[used[inside]]
-            if lacking and len(np.unique(y[inside])) < 2:
+            there = rows.take(inside)
+            if self.asked is None and (there.class_sizes == 0).any():
                 self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
                 return np.full(len(outside), self.constant(), np.intp)
-            saved = gain[inside]
-            if self.shift:
-                saved = (self.target / sizes[fold[outside[0]]])[y[inside]] * saved
-            return (rank[outside] >= _cheapest_cut(rank[inside], saved)).astype(np.intp)
+            return (rank[outside] >= self.best(there, rank[inside]).threshold).astype(np.intp)
 
-        decisions[order] = out_of_fold(fold, others)
-        return decisions, None
-
-    def under(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
-        "Decisions by the cheapest threshold that keeps to what is asked."
-        rank = self.fits._rank(self.name)
-        found = self.best(replace(self.rows, models={}).take(inside), rank[inside])
-        return (rank[outside] >= found.threshold).astype(np.intp)
-
-    def gain(self) -> np.ndarray:
-        "(N,) what deciding 1 in place of 0 saves, times the weight of the row."
-        rows, place = self.rows, np.arange(len(self.rows))
-        costs = rows.costs.array[rows.y] if rows.own is None else rows.own.array[place, rows.y]
-        saved = costs[:, 0] - costs[:, 1]
-        return saved if rows.sample_weight is None else rows.sample_weight * saved
+        return out_of_fold(self.fits._fold, others), None
 
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows."
@@ -936,8 +914,8 @@ class _Task:
         at, low, high = (_read_number(content[end]) for end in _ENDS)
         return at, low, high
 
-    def content(self, threshold: float | None = None) -> dict:
-        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
+    def described(self) -> dict:
+        "How the rule fitted on all rows decides, but for a cut."
         known, costs = None, self.rows.costs
         if self.rule == "calibrated":
             known = self.fits._remembered((self.name, "knots"), self.knots)
@@ -960,6 +938,11 @@ class _Task:
         if self.asked is not None and self.kind != "decisions":
             keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in self.asked]
             content["require"] = [[key, float(one.limit)] for key, one in zip(keys, self.asked)]
+        return content
+
+    def content(self, threshold: float | None = None) -> dict:
+        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
+        content, costs = self.described(), self.rows.costs
         alone = content["own_costs"] and content["by"] == _BY_COST
         if alone or content["by"] == "label" or costs.shape != (2, 2):
             return content
@@ -1033,35 +1016,6 @@ class _Task:
         if (seen == seen[0]).all():
             return _places(-np.sign(seen[0, 1] - seen[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
-
-
-def _cheapest_cut(rank: np.ndarray, gain: np.ndarray) -> float:
-    "The threshold on ascending ranks that saves the most, the highest of several."
-    given_up = np.concatenate([[0.0], np.cumsum(gain)])
-    ends = np.flatnonzero(np.concatenate([[True], rank[1:] != rank[:-1], [True]]))
-    values = given_up[ends]
-    k = ends[np.flatnonzero(values <= values.min() + sum_rounding(values, len(rank)))[-1]]
-    if k == len(rank):
-        return np.inf
-    return rank[k] if k == 0 else (rank[k - 1] + rank[k]) / 2
-
-
-def _at_their_word(posteriors: np.ndarray, costs, shift: dict) -> np.ndarray:
-    "(N,) Bayes decisions; of a row that single precision holds exactly, with the rounding of that."
-    single = posteriors.astype(np.float32)
-    rows = (single[:, 1:] == posteriors[:, 1:]).all(1)
-    decided = np.empty(len(rows), np.intp)
-    for values, part in ((single, rows), (posteriors, ~rows)):
-        if part.all():
-            return bayes_decisions(values, costs, **shift)
-        own = costs[part] if isinstance(costs, ExampleCosts) else costs
-        decided[part] = bayes_decisions(values[part], own, **shift)
-    return decided
-
-
-def _most_probable(posteriors: np.ndarray) -> np.ndarray:
-    "(N,) the most probable class of each row; of equal ones the last, as decisions of the same cost."
-    return posteriors.shape[1] - 1 - posteriors[:, ::-1].argmax(1)
 
 
 def _places(*keys: np.ndarray) -> np.ndarray:
@@ -2028,7 +1982,7 @@ def fit_rule(
 
 def _fitted(samples: Samples, name: str, rule: str, priors, require, threshold=None, capacity=None) -> dict:
     "How a rule decides that is fitted on all samples."
-    task = _Task(_Fitted(samples), name, rule, priors, capacity, require)
+    task = _Task(CrossFit(samples), name, rule, priors, capacity, require)
     if threshold is not None:
         check_range(threshold, "threshold", shape=(), ends="[]")
         if task.rule != "tuned":
@@ -2159,15 +2113,6 @@ def _check_knots(knots: dict, kind: str, K: int):
         check_range([knots["alpha"], knots["floor"], *knots["beta"]], "calibration", shape=(K + 2,))
     elif len({len(np.array(knots[part], float)) for part in ("low", "high", "log_odds")}) > 1:
         raise ValueError("calibration: low, high and log_odds must be of one length")
-
-
-class _Fitted(CrossFit):
-    "Samples as they stand, where no folds are needed."
-
-    def __init__(self, samples: Samples):
-        order, self._order = samples.order, None
-        self._rows = _coded_clusters(samples if order is None else samples.take(order))
-        self._fold, self._of_models, self.deployment = np.zeros(len(samples), np.intp), {}, None
 
 # %% ../nbs/07_policies.ipynb #pol038
 #| code-fold: true

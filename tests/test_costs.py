@@ -81,7 +81,7 @@ BAD = {
     "several": (lambda: CostMatrix(np.arange(8).reshape(2, 2, 2)), "one matrix"),
     "transposed by labels": (lambda: CostMatrix(FRAME.to_numpy().T, classes=["pays", "defaults"],
                                                 decisions=list("abc")), "transposed"),
-    "label twice": (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a", "a"]), "twice"),
+    "label twice": (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a", "a"]), "only once"),
     "transposed frame": (lambda: CostMatrix.from_frame(FRAME.T, classes=["pays", "defaults"]),
                          "pass frame.T"),
     "transposed frame by its names": (lambda: CostMatrix.from_frame(CostMatrix([[0, 1, 2],
