@@ -34,7 +34,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from .core import check_range
+from .core import check_range, typed_number
 from .page import answers, frame_html, grave_first, sentences, short_ladder
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
@@ -507,17 +507,10 @@ class App:
 
     def _number(self, control):
         "A number or percent that was typed, if any."
-        text = control.value.strip()
-        part = text.removesuffix("%").strip()
-        if not text:
-            return None
         try:
-            value = float(part) / (100 if part != text else 1)
-        except ValueError:
-            raise ValueError(
-                f"{control.description}: {control.value!r} is not a number such as 0.05 or 5 %"
-            ) from None
-        return int(part) if part == text and part.isdigit() else value
+            return typed_number(control.value) if control.value.strip() else None
+        except ValueError as error:
+            raise ValueError(f"{control.description}: {error}") from None
 
     def _follow(self):
         "The sliders stand where the numbers are, and the pictures are those that the report has."

@@ -401,6 +401,16 @@ def numbers(value, name: str) -> np.ndarray:
     return array.astype(float, copy=False)
 
 
+def typed_number(text: str) -> int | float:
+    "A number or percent as a person types it; whole ones are counts."
+    part = text.strip().removesuffix("%").strip()
+    try:
+        value = float(part) / (1 if part == text.strip() else 100)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number; write it as 20, 0.5 or 5%") from None
+    return int(part) if part == text.strip() and part.isdigit() else value
+
+
 def _no_number(array: np.ndarray) -> str:
     "The first entry that cannot be read as a number, or that all could, and what to give instead."
     entries = array.ravel().tolist()

@@ -822,7 +822,7 @@ class _Task:
 
     def at_their_word(self) -> np.ndarray:
         "(N,) decisions as the installed rule takes them about these rows."
-        return _chosen(self.described(), self.model.values, self.rows.own and self.rows.own.array)
+        return _chosen(self.described(), self.model.values, None if self.rows.own is None else self.costs.array)
 
     def _bayes(self) -> tuple:
         "Posteriors at their word, in the precision in which they came."
