@@ -1059,7 +1059,7 @@ def cost_table(costs, classes=None, name: str = "costs") -> tuple:
             return _outcome_costs(costs, name)
         return _one_last(*_nested_costs(costs, name))
     if hasattr(costs, "columns") and not bare_frame(costs):
-        values, rows, columns = _frame_costs(costs, classes, name)
+        values, rows, columns = frame_costs(costs, classes, name)
         return _one_last(cost_values(values, name), rows, columns)
     values = dense(costs, name)
     if values.ndim == 0 and values.dtype.kind not in "biuf":
@@ -1122,7 +1122,7 @@ def bare_frame(frame) -> bool:
     return all(_only_numbered(axis) and not axis_kind(axis.name) for axis in axes)
 
 
-def _frame_costs(frame, classes, name: str) -> tuple:
+def frame_costs(frame, classes, name: str) -> tuple:
     "The cells of a frame with classes in rows, and the labels of classes and decisions."
     values, rows, columns, kinds = frame_parts(frame, name)
     turned = decisions_in_rows(rows, columns, kinds, classes)

@@ -31,10 +31,9 @@ from cost_eval.core import (
     columns_of,
     cost_table,
     cost_values,
-    decisions_in_rows,
     encode,
     ends_of_rows,
-    frame_parts,
+    frame_costs,
     no_matrix,
     numbers,
     order_of,
@@ -278,9 +277,9 @@ class CostMatrix(LabelledTable):
     def from_frame(cls, frame: Frame, *, classes: Labels | str | None = None) -> "CostMatrix":
         """From a pandas DataFrame: classes in the index, decisions in the columns.
 
-        `classes` says which labels are classes and turns a wrongly oriented frame into an error;
-        without it, a frame whose labels do not tell classes from decisions, or with axes named the other
-        way round, is refused. One that is only numbered has classes in its rows, as an array has.
+        `classes` says which labels are classes; without it, a frame whose labels do not tell classes from
+        decisions is refused. One that lies on its side is turned, and one that is only numbered has classes
+        in its rows, as an array has.
 
         Parameters
         ----------
@@ -297,9 +296,11 @@ class CostMatrix(LabelledTable):
         Raises
         ------
         ValueError
-            For a frame whose rows are not, or cannot be told to be, the classes.
+            For a frame that does not tell which labels are the classes, or has others.
         """
-        values, rows, columns = _frame_labels(frame, classes)
+        values, rows, columns = frame_costs(frame, classes, "frame")
+        if classes is not None and set(rows) != set(classes):
+            raise ValueError(f"classes: the frame has the classes {list(rows)}, not {list(classes)}; give these")
         return cls(values, classes=rows, decisions=columns)
 
     def to_frame(self) -> DataFrame:
@@ -322,28 +323,6 @@ def _plain_table(costs, name: str = "costs"):
     if hasattr(costs, "columns"):
         raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
     return costs
-
-
-def _frame_labels(frame, classes) -> tuple:
-    "Cells, row and column labels of a frame whose rows are classes; `ValueError` if they cannot be told."
-    values, rows, columns, kinds = frame_parts(frame, "frame")
-    turned = decisions_in_rows(rows, columns, kinds, classes)
-    labels = f"rows {rows} and columns {columns}"
-    if any(kinds):
-        labels = f"its axes are named {frame.index.name!r}, {frame.columns.name!r}"
-    if turned or (classes is not None and set(columns) == set(classes) != set(rows)):
-        raise ValueError(
-            f"frame: {labels}, but rows must be true classes and columns decisions; pass frame.T"
-        )
-    if classes is not None and set(rows) != set(classes):
-        raise ValueError(
-            f"classes: the rows of the frame are {rows}; rows must be the classes {list(classes)}"
-        )
-    if turned is None:
-        raise ValueError(
-            f"frame: {labels} do not tell which are classes; give classes=..., or name the index 'class'"
-        )
-    return values, rows, columns
 
 # %% ../nbs/02_costs.ipynb #excosts1
 class ExampleCosts(LabelledTable):
@@ -590,7 +569,16 @@ def as_costs(
         own: dict = dict(costs)
         costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else costs
     if isinstance(costs, (CostMatrix, ExampleCosts)):
-        return _of_these_rows(costs, y_true, one)
+        own = isinstance(costs, ExampleCosts)
+        if own and one:
+            raise ValueError(
+                f"costs: of {len(costs)} single rows, but one matrix for all is needed, costs.mean()"
+            )
+        if own and y_true is not None and len(costs) != len(y_true):
+            raise ValueError(
+                f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; one matrix per sample is needed"
+            )
+        return costs
     if y_true is not None and classes is None:
         classes = seen_labels(y_true)
     array, rows, columns = cost_table(costs, classes)
@@ -613,20 +601,6 @@ def _in_order(table, like: CostMatrix):
     if isinstance(table, ExampleCosts):
         return _example_costs(array, like.classes, like.decisions, table.index)
     return CostMatrix(array, classes=like.classes, decisions=like.decisions)
-
-
-def _of_these_rows(costs, y_true, one: bool):
-    "The costs, if they are of as many rows as there are labels, or of all."
-    own = isinstance(costs, ExampleCosts)
-    if own and one:
-        raise ValueError(
-            f"costs: of {len(costs)} single rows, but one matrix for all is needed, costs.mean()"
-        )
-    if own and y_true is not None and len(costs) != len(y_true):
-        raise ValueError(
-            f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; one matrix per sample is needed"
-        )
-    return costs
 
 
 def _many(labels) -> int:

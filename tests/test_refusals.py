@@ -470,7 +470,7 @@ ADVICE = {
     "a frame of costs that may lie either way": (lambda frame: decided(TWO, frame), EITHER_WAY, "frame",
                                                  "frame.rename_axis('class')", lambda: decided(TWO)),
     "a frame whose rows may be anything": (lambda **o: ce.CostMatrix.from_frame(EITHER_WAY, **o), {}, "",
-                                           "give classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"],
+                                           "classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"],
         decisions=["x", "y"]), "classes=['a', 'b']"),
     "labels without columns": (lambda **o: ce.AffineCalibrator(**o).fit(np.log(TWO),
         np.array(["well", "ill"])[BY_CHANCE]).alpha_, {}, "",
