@@ -1302,6 +1302,14 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
         raise ValueError(f"{name}: sum to {total[off.argmax()]:.6g}, not 1; divide them by their sum")
     return p
 
+
+def one_prior(priors, K: int, classes=None, name: str = "priors") -> np.ndarray:
+    "One (K,) vector of priors."
+    p = check_priors(priors, K, classes=classes, name=name)
+    if p.ndim != 1:
+        raise ValueError(f"{name}: one set of {K} priors is needed, got shape {p.shape}; call once per set")
+    return p
+
 # %% ../nbs/00_core.ipynb #efb6056a
 BLOCK_BYTES = 2**28  # 256 MiB: what the temporary arrays of one block may take
 

@@ -36,6 +36,7 @@ from cost_eval.core import (
     frame_costs,
     no_matrix,
     numbers,
+    one_prior,
     order_of,
     pandas,
     refuse_rows,
@@ -644,26 +645,18 @@ def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | N
     if priors is None and sizes is None:
         raise ValueError("priors: None, and no samples whose shares they could be; give one for each class")
     if sizes is None:
-        return _one_row(priors, labels)
+        return one_prior(priors, len(labels), labels)
     many = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
     if len(many) != len(labels):
         raise ValueError(f"sizes: {len(many)} values for the classes {list(labels)}; one for each is needed")
     shares = many / many.sum() if many.any() else np.full(len(many), np.nan)
-    target = shares if priors is None else _one_row(priors, labels)
+    target = shares if priors is None else one_prior(priors, len(labels), labels)
     missing = [str(labels[i]) for i in np.flatnonzero((many == 0) & (target > 0))]
     if missing:
         raise ValueError(
             f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add "
             "samples, or set its prior to 0"
         )
-    return target
-
-
-def _one_row(priors, labels) -> np.ndarray:
-    "(K,) priors."
-    target = check_priors(priors, len(labels), classes=labels)
-    if target.ndim != 1:
-        raise ValueError(f"priors: one set of {len(labels)} priors is needed, got shape {target.shape}")
     return target
 
 # %% ../nbs/02_costs.ipynb #attain05

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 
 # %% auto #0
-__all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
-           'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold',
-           'best_threshold_counted', 'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate',
-           'out_of_fold', 'fold_parts', 'given_folds', 'Reliability', 'reliability']
+__all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'hull_vertices',
+           'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold', 'best_threshold_counted',
+           'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate', 'out_of_fold', 'fold_parts',
+           'given_folds', 'Reliability', 'reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
@@ -53,8 +53,9 @@ from cost_eval.core import (
     generator,
     is_stack,
     label_array,
-    objects,
     no_matrix,
+    objects,
+    one_prior,
     numbered,
     plain,
     positions,
@@ -100,14 +101,6 @@ def _shift_rows(costs: np.ndarray) -> np.ndarray:
     return costs - np.where(more, greatest, least)[..., None]
 
 # %% ../nbs/04_decisions.ipynb #94ae52cc
-def _one_prior(priors, n_classes: int, classes, name: str) -> np.ndarray:
-    "One (K,) vector of priors."
-    p = check_priors(priors, n_classes, classes=classes, name=name)
-    if p.ndim != 1:
-        raise ValueError(f"{name}: expected {n_classes} priors, got shape {p.shape}; call once per vector")
-    return p
-
-
 def _prior_ratio(n_classes: int, priors, train_priors, classes=None) -> np.ndarray:
     "Target over training priors, (K,); ones if neither is given."
     if priors is None and train_priors is None:
@@ -117,8 +110,8 @@ def _prior_ratio(n_classes: int, priors, train_priors, classes=None) -> np.ndarr
             "priors and train_priors: give both (the target's and those the posteriors were trained for) "
             "or neither"
         )
-    train = _one_prior(train_priors, n_classes, classes, "train_priors")
-    target = _one_prior(priors, n_classes, classes, "priors")
+    train = one_prior(train_priors, n_classes, classes, "train_priors")
+    target = one_prior(priors, n_classes, classes, "priors")
     stuck = (train == 0) & (target > 0)
     if stuck.any():
         label = range(n_classes)[stuck.argmax()] if classes is None else classes[stuck.argmax()]
@@ -395,7 +388,7 @@ def implied_costs(threshold: float) -> CostMatrix:
 def _class_weights(counts: BinaryCounts, priors, classes) -> np.ndarray:
     "What one sample of each class weighs in a cost per sample, (2,)."
     if priors is not None:
-        priors = _one_prior(priors, 2, classes, "priors")
+        priors = one_prior(priors, 2, classes, "priors")
     size = np.array([np.ravel(counts.n)[0], np.ravel(counts.p)[0]], dtype=float)
     if not size.sum():
         raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
@@ -454,79 +447,6 @@ def _matrix_costs(curve, costs, class_weight) -> np.ndarray:
     weighted, n = class_weight[:, None] * costs, curve.counts
     cells = ((0, 0, n.tn), (0, 1, n.fp), (1, 0, n.fn), (1, 1, n.tp))
     return sum(weighted[..., i, j, None] * count for i, j, count in cells)
-
-# %% ../nbs/04_decisions.ipynb #d259789c
-@result
-class ThresholdCosts(Result):
-    """The cost per sample at every threshold.
-
-    Attributes
-    ----------
-    thresholds : ndarray
-        (T,) descending; positive is score >= threshold. The first is +inf (nobody positive) unless some
-        score is +inf
-    costs : ndarray
-        (..., T) cost per sample
-    """
-
-    thresholds: np.ndarray
-    costs: np.ndarray
-
-    def frame_columns(self) -> dict:
-        "Thresholds, and a column of costs for each matrix."
-        rows = self.costs.reshape(-1, len(self.thresholds))
-        names = ["cost"] if self.costs.ndim == 1 else [f"cost_{i}" for i in range(len(rows))]
-        return {"threshold": self.thresholds, **dict(zip(names, rows))}
-
-# %% ../nbs/04_decisions.ipynb #5a246b0c
-def threshold_costs(
-    y_true: Labels,
-    scores: Vector,
-    costs: Costs,
-    *,
-    priors: Priors | None = None,
-    sample_weight: Vector | None = None,
-) -> ThresholdCosts:
-    """The cost per sample of deciding 1 where score >= threshold, at every distinct threshold.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) 0/1 or booleans, or labels of the costs' classes (the second of a `CostMatrix` is positive)
-    scores : array_like
-        (N,) higher means class 1
-    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
-        (2, 2), or many as (..., 2, 2); `ExampleCosts` have one matrix per sample
-    priors : array_like or mapping, optional
-        (2,) target priors; None: the data's own
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-
-    Returns
-    -------
-    ThresholdCosts
-        thresholds (T,), costs (..., T)
-
-    Raises
-    ------
-    ValueError
-        For NaN scores, other labels, costs that are not 2 x 2, bad weights, priors given where a class
-        has no sample.
-
-    Examples
-    --------
-    >>> curve = threshold_costs([0, 1, 0, 1], [.1, .4, .5, .8], CostMatrix.binary(fp=1, fn=3))
-    >>> curve.thresholds.tolist(), curve.costs.tolist()
-    ([inf, 0.8, 0.5, 0.4, 0.1], [1.5, 0.75, 1.0, 0.25, 0.5])
-    """
-    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
-    costs = _costs_of_rows(costs, y_true)
-    curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
-    if isinstance(costs, ExampleCosts):
-        values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
-    else:
-        values = _matrix_costs(curve, c, class_weight)
-    return ThresholdCosts(curve.thresholds, values)
 
 # %% ../nbs/04_decisions.ipynb #b5877ab3
 def hull_vertices(counts: BinaryCounts) -> np.ndarray:
@@ -853,15 +773,7 @@ def best_threshold_counted(
         values = _matrix_costs(curve, c, class_weight)
         k = _under(asked, curve, class_weight, k, values)
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
-    return _choice(curve, k, cost, _dtype(kind))
-
-
-def _dtype(kind) -> np.dtype:
-    "The type of the scores."
-    try:
-        return np.dtype(kind)
-    except TypeError:
-        raise ValueError(f"kind: {kind!r:.60} is no type of numbers; give scores.dtype") from None
+    return _choice(curve, k, cost, np.dtype(kind))
 
 
 def _choice(curve: ThresholdCounts, k, cost, kind: np.dtype) -> ThresholdChoice:
@@ -885,8 +797,6 @@ def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> 
     counts = curve.counts.to_matrix()
     met = np.ones(len(counts), bool)
     for one in asked:
-        if not one.parts(counts, 1.0)[1].any():
-            raise ValueError(f"require: {one.name}: no sample is there for it to be a share of; leave it out")
         here = met & one.met(counts, class_weight)
         if not here.any():
             rate = one.rate(counts, class_weight)[met]
@@ -1157,7 +1067,13 @@ class AffineCalibrator:
         )
         self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], start)
         if _separates(self, x, y):
-            _warn_of_separation()
+            warnings.warn(
+                "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
+                "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on "
+                "more data.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return self
 
     def transform(self, log_posteriors: Matrix, *, log: bool = False) -> Any:
@@ -1207,7 +1123,7 @@ def _class_factors(size, priors, names) -> np.ndarray:
         )
     if priors is None:
         return np.full(len(size), 1 / size.sum())
-    return _one_prior(priors, len(size), names, "priors") / size
+    return one_prior(priors, len(size), names, "priors") / size
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _separates(fitted, x, y) -> bool:
@@ -1220,15 +1136,6 @@ def _separates(fitted, x, y) -> bool:
         return (own > z.max(1)).all()
 
     return all(on_top(b) for b in blocks(len(y), 32 * x.shape[1]))
-
-
-def _warn_of_separation():
-    warnings.warn(
-        "AffineCalibrator: the scores separate the classes without error, so the best alpha is infinite; "
-        "the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on more data.",
-        RuntimeWarning,
-        stacklevel=3,
-    )
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(

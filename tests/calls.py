@@ -486,9 +486,6 @@ DECISIONS = {
     **two({
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),
         "implied_costs": lambda p: Call(.125),
-        "threshold_costs": lambda p: Call(
-            p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight).then(
-                lambda curve: [curve, curve.to_frame()]),
         "best_threshold": lambda p: Call(
             p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight,
             require={"recall": .8, "workload": .7} if p.has("shown") else None),
