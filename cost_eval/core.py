@@ -13,6 +13,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import reduce
 from html import escape
 from typing import (
     TYPE_CHECKING,
@@ -498,17 +499,7 @@ def check_addable(values: np.ndarray, name: str) -> None:
         )
 
 
-@overload
-def check_weights(sample_weight: None, n: int) -> None:
-    "None."
-
-
-@overload
-def check_weights(sample_weight: Any, n: int) -> np.ndarray:
-    "As floats."
-
-
-def check_weights(sample_weight, n):
+def check_weights(sample_weight, n: int) -> Any:
     "`None`, or `n` finite, non-negative weights as floats."
     if sample_weight is None:
         return None
@@ -1364,13 +1355,30 @@ def needed_without_failure(rate: np.ndarray, alpha: float) -> np.ndarray:
         return np.ceil(np.log(alpha) / np.log1p(-rate) * (1 - 1e-12))
 
 
-def even(p: np.ndarray, difference: np.ndarray, eps: float = float(np.finfo(float).eps)) -> np.ndarray:
+def even(p: np.ndarray, difference: np.ndarray, eps: Any = float(np.finfo(float).eps)) -> np.ndarray:
     """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis
     being 0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small
     one)?
     """
     off = 2 * eps * (np.minimum(1000 * p, 1) * np.abs(difference)).sum(-1)
     return np.abs((p * difference).sum(-1)) <= off
+
+
+def cheapest(p: np.ndarray, costs: np.ndarray, eps) -> np.ndarray:
+    """(N,) column of the lowest expected cost for posteriors (N, K) and costs (K, M) or (N, K, M) of which some
+    are 0; of those that cost the same but for the rounding `eps` of p, one or (N,), the last.
+    """
+    cost = p @ costs if costs.ndim == 2 else np.einsum("ni,nij->nj", p, costs)
+    best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
+    close = cost <= (reduce(np.minimum, cost.T) + slack)[:, None]
+    if np.count_nonzero(close) > len(p):
+        rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+        table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))
+        more = table - np.take_along_axis(table, best[rows][:, None, None], 2)
+        some = np.broadcast_to(eps, len(p))[rows, None]
+        tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), some)
+        best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
+    return best
 
 
 def cheapest_shared(cost: np.ndarray) -> np.ndarray:

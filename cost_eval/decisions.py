@@ -33,6 +33,7 @@ from cost_eval.core import (
     LabelledTable,
     Result,
     blocks,
+    cheapest,
     check_1d,
     check_binary,
     check_costs,
@@ -49,7 +50,6 @@ from cost_eval.core import (
     costs_and_priors,
     dense,
     encode,
-    even,
     generator,
     is_stack,
     label_array,
@@ -186,7 +186,7 @@ def bayes_decisions(
     for block in blocks(len(p), 8 * (2 * K + 2 * M + 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
-        chosen[block] = _cheapest(part, _shift_rows(c[block]) * ratio if shifted is None else shifted, eps)
+        chosen[block] = cheapest(part, _shift_rows(c[block]) * ratio if shifted is None else shifted, eps)
     if not labels:
         return chosen
     return label_array(range(M) if decisions is None else list(decisions), "decisions")[chosen]
@@ -196,25 +196,6 @@ def _rounding(values) -> float:
     "The step of numbers near 1 in the type of an array."
     kind = str(getattr(values, "dtype", ""))
     return float(np.finfo(kind if kind in ("float16", "float32") else "float64").eps)
-
-
-def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
-    """(N,) decisions of the least cost for posteriors (N, K) at costs (K, M) or (N, K, M); of the same
-    costs the last.
-    """
-    if costs.ndim == 3:
-        cost = np.einsum("ni,nij->nj", p, costs)
-    else:
-        cost = np.einsum("ni,ij->nj", p, costs, optimize=len(costs) > 8)
-    best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
-    close = cost <= (reduce(np.minimum, cost.T) + slack)[:, None]
-    if np.count_nonzero(close) > len(p):
-        rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
-        table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))
-        more = table - np.take_along_axis(table, best[rows][:, None, None], 2)
-        tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), eps)
-        best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
-    return best
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> Any:
@@ -287,7 +268,7 @@ def naive_decision(costs: Costs, priors: Priors) -> int:
         raise ValueError(
             f"costs, priors: one (K, M) matrix and (K,) priors are needed, got shapes {c.shape}, {p.shape}"
         )
-    return int(_cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
+    return int(cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
 
 # %% ../nbs/04_decisions.ipynb #95fb136f
 def _binary_costs(costs) -> np.ndarray:
@@ -385,15 +366,13 @@ def implied_costs(threshold: float) -> CostMatrix:
     return CostMatrix.binary(fp=t, fn=1 - t)
 
 # %% ../nbs/04_decisions.ipynb #66966e7f
-def _class_weights(counts: BinaryCounts, priors, classes) -> np.ndarray:
-    "What one sample of each class weighs in a cost per sample, (2,)."
-    if priors is not None:
-        priors = one_prior(priors, 2, classes, "priors")
-    size = np.array([np.ravel(counts.n)[0], np.ravel(counts.p)[0]], dtype=float)
+def _class_weights(size: np.ndarray, priors, classes) -> np.ndarray:
+    "What one sample of each class weighs in a mean over samples, (K,)."
     if not size.sum():
         raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
     if priors is None:
-        return np.ones(2) / size.sum()
+        return np.ones(len(size)) / size.sum()
+    priors = one_prior(priors, len(size), classes)
     if np.any((size == 0) & (priors > 0)):
         raise ValueError(
             f"y_true: class {np.argmin(size)} has no sample, so its error rate, and the cost under priors, "
@@ -407,7 +386,12 @@ def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
     classes = costs.classes if isinstance(costs, LabelledTable) else None
     c, positive = _binary_costs(costs), positive_labels(y_true, classes)
     curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
-    return curve, c, _class_weights(curve.counts, priors, classes), positive
+    return curve, c, _class_weights(_sizes(curve), priors, classes), positive
+
+
+def _sizes(curve: ThresholdCounts) -> np.ndarray:
+    "(2,) negatives and positives."
+    return np.array([np.ravel(curve.counts.n)[0], np.ravel(curve.counts.p)[0]], dtype=float)
 
 
 def _costs_of_rows(costs, y_true):
@@ -766,7 +750,7 @@ def best_threshold_counted(
     table = None if is_stack(costs) else as_costs(costs)
     classes = None if table is None else table.classes
     c, curve = _binary_costs(costs), _attainable(curve)
-    class_weight = _class_weights(curve.counts, priors, classes)
+    class_weight = _class_weights(_sizes(curve), priors, classes)
     k = _best_corner(curve, c, class_weight)
     if require is not None:
         asked = read_requirements(require, CostMatrix.zero_one(2) if table is None else table)
@@ -1110,20 +1094,13 @@ def _calibration_data(log_posteriors, y_true, sample_weight, priors, classes):
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    factor = _class_factors(np.bincount(y, w, x.shape[1]), priors, names)
-    return x, y, factor[y] * w, names
-
-
-def _class_factors(size, priors, names) -> np.ndarray:
-    "(K,) what the weights of each class are multiplied with so that all sum to 1."
+    size = np.bincount(y, w, x.shape[1])
     if not size.all():
         raise ValueError(
             f"y_true: class {names[np.argmin(size)] if names else np.argmin(size)} has no sample "
             "(of positive weight) to calibrate on; drop its column or pool it with another"
         )
-    if priors is None:
-        return np.full(len(size), 1 / size.sum())
-    return one_prior(priors, len(size), names, "priors") / size
+    return x, y, _class_weights(size, priors, names)[y] * w, names
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _separates(fitted, x, y) -> bool:

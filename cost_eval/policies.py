@@ -18,6 +18,7 @@ __all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFi
 # %% ../nbs/07_policies.ipynb #pol005
 import json
 import warnings
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from importlib.metadata import version
@@ -29,6 +30,7 @@ from scipy.special import log_expit, log_softmax, logit
 
 from cost_eval.core import (
     Result,
+    cheapest,
     check_1d,
     check_binary,
     check_capacity,
@@ -497,15 +499,11 @@ class CrossFit:
         tuple
             of `RULES`
         """
-        costs, kind = self.samples.costs, self.samples.models[name].kind
-        readable = self.samples.costs_known or not self._rows.told_by_costs
-        possible = {
-            "as given": kind != "scores" and set(costs.classes) <= set(costs.decisions),
-            "bayes": kind == "posteriors" and readable,
-            "calibrated": len(self.folds) > 0 and readable,
-            "tuned": len(self.folds) > 0 and costs.shape == (2, 2),
-        }
-        return ("as given",) if kind == "decisions" else tuple(rule for rule in RULES if possible[rule])
+        found = []
+        for rule in (rule for rule in RULES if len(self.folds) or rule not in FITTED):
+            with suppress(ValueError):
+                found.append(_Task(self, name, rule, None, None).rule)
+        return tuple(dict.fromkeys(found))
 
     def levels(
         self, name: str, rule: Rule, log_odds: np.ndarray, *, shifted: bool = False
@@ -1761,8 +1759,8 @@ def _stored(value) -> float | str | None:
 def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     """Decide by the content of a rule's file, with `numpy` alone.
 
-    This function and the four below it are all that is needed beside `json.load` of what `to_json` wrote. Of
-    a rule with a capacity the rows are decided together.
+    This function, the four below it, `cheapest` and `even` of `core` are all that is needed beside `json.load`
+    of what `to_json` wrote. Of a rule with a capacity the rows are decided together.
 
     Parameters
     ----------
@@ -1856,15 +1854,7 @@ def _chosen(rule: dict, values, costs) -> np.ndarray:
         most = np.abs(c).max((-2, -1), keepdims=True)
         c = c / np.where(most > 0, most, 1)
         c = c - c.min(-1, keepdims=True)
-        cost = p @ c if c.ndim == 2 else np.einsum("ni,nij->nj", p, c)
-        chosen, close = cost.argmin(1), cost <= (cost.min(1) + 16 * len(classes) * eps)[:, None]
-        least = c.T[chosen] if c.ndim == 2 else np.take_along_axis(c, chosen[:, None, None], 2)[..., 0]
-        for j in range(len(labels)):  # the last of those that cost the same, but for the rounding of p
-            rows = np.flatnonzero(close[:, j])
-            more = (c[:, j] if c.ndim == 2 else c[rows, :, j]) - least[rows]
-            slack = 2 * eps[rows] * (np.minimum(1000 * p[rows], 1) * np.abs(more)).sum(1)
-            same = (p[rows] * more).sum(1) <= slack
-            chosen[rows[same]] = j
+        chosen = cheapest(p, c, eps)
     return np.where(lost, -1, chosen)
 
 

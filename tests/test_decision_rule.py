@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import hypergeom
 
 import cost_eval.api as ce
-from cost_eval import __main__ as command, policies
+from cost_eval import __main__ as command, core, policies
 from cost_eval.__main__ import main
 from cost_eval.core import short
 from cost_eval.costs import CostMatrix, ExampleCosts
@@ -299,11 +299,11 @@ def test_a_capacity_that_no_decide_takes_is_refused_when_the_rule_is_made_or_rea
 
 
 def test_numpy_alone_runs_a_file(tmp_path):
-    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of five
+    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of seven
     functions, and the file."""
-    text = "from __future__ import annotations\nimport json, sys\nimport numpy as np\n"
-    text += "\n".join(inspect.getsource(getattr(policies, name))
-                      for name in ("run_rule", "_kept", "_listed", "_chosen", "_believed"))
+    text = "from __future__ import annotations\nimport json, sys\nfrom functools import reduce\nfrom typing import Any\nimport numpy as np\n"
+    parts = [getattr(policies, name) for name in ("run_rule", "_kept", "_listed", "_chosen", "_believed")]
+    text += "\n".join(map(inspect.getsource, [*parts, core.cheapest, core.even]))
     text += "\nfor line in open(sys.argv[1]):\n    rule, values, costs = json.loads(line)\n    print(json.dumps(run_rule(rule, values, costs).tolist()))\n"
     text += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'cost_eval', 'scipy', 'pandas', 'sklearn', 'matplotlib'}))\n"
     lines, want = [], []
