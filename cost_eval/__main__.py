@@ -342,9 +342,7 @@ def _recalled(parser, arguments, argv):
     "The arguments with those of the recipe where none are given here."
     recipe = _read_json(arguments.recipe, "--recipe")
     if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
-        raise ValueError(
-            f"--recipe: {arguments.recipe} holds no options; --save-recipe writes a file that does"
-        )
+        raise ValueError(f"--recipe: {arguments.recipe} holds no options; --save-recipe writes some")
     options, prices = recipe["options"], ("costs", *_OUTCOMES)
     if any(getattr(arguments, name) is not None for name in prices):
         other = _OUTCOMES if arguments.costs else ("costs",)
@@ -866,9 +864,7 @@ def _decide(arguments):
             notes += said
             columns = columns or list(frame.columns)
             if list(frame.columns) != columns:
-                raise ValueError(
-                    f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
-                )
+                raise ValueError(f"{arguments.files}: columns {list(frame.columns)} after {columns}")
             if "decision" in columns:
                 raise ValueError("--out: the rows have a column 'decision' already; rename it")
             frame.assign(decision=decided).to_csv(part, index=False, mode="a" if k else "w", header=not k)

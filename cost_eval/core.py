@@ -146,10 +146,7 @@ def dense(values, name: str) -> np.ndarray:
     "`values` as an ordinary array; masked entries, sparse matrices, sets and dictionaries are refused."
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.getmaskarray(values).any():
-            raise ValueError(
-                f"{name}: {np.ma.count_masked(values)} masked entries; "
-                "drop these samples (values.compressed()) or fill them"
-            )
+            raise ValueError(f"{name}: masked entries; drop these samples (values.compressed()) or fill them")
         return np.asarray(values.data)
     if hasattr(values, "toarray"):
         raise ValueError(f"{name}: a sparse matrix; hand over values.toarray()")
@@ -160,17 +157,12 @@ def dense(values, name: str) -> np.ndarray:
     if hasattr(values, "columns"):
         if not hasattr(values, "to_numpy"):
             library = type(values).__module__.partition(".")[0]
-            raise ValueError(
-                f"{name}: a {type(values).__name__} of {library}; hand over a pandas or polars data "
-                "frame, or an array"
-            )
+            raise ValueError(f"{name}: a {type(values).__name__} of {library}; give a pandas or polars frame")
         return values.to_numpy()
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(
-            f"{name}: rows of different lengths; an array with rows of one length is needed"
-        ) from None
+        raise ValueError(f"{name}: rows of different lengths; give rows of one length") from None
     if array.dtype.kind == "O" and array.ndim == 0 and hasattr(values, "__next__"):
         raise ValueError(f"{name}: a generator can be read only once; hand over list(...) of it")
     return array
@@ -210,13 +202,9 @@ def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = dense(values, name) if isinstance(values, np.ndarray) else label_array(values, name)
     if array.ndim != 1:
-        raise ValueError(
-            f"{name}: expected one value per sample, got shape {array.shape}; {_one_column(values)}"
-        )
+        raise ValueError(f"{name}: expected one value per sample, got {array.shape}; {_one_column(values)}")
     if n is not None and len(array) != n:
-        raise ValueError(
-            f"{name}: {len(array)} values, but y_true has {n}; one per sample, in the same order, is needed"
-        )
+        raise ValueError(f"{name}: {len(array)} values, but y_true has {n}; one per sample is needed")
     return array
 
 # %% ../nbs/00_core.ipynb #a07a8ece
@@ -382,10 +370,7 @@ def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below
     "A count as an int, a share below 1 as a float; `ValueError` for anything else: 1.0 may be one or all."
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint=hint)
     if value == 1 and np.asarray(capacity).dtype.kind not in "iu":
-        raise ValueError(
-            f"capacity: {capacity} may be one sample or all of them; give the whole number 1 for one, how "
-            "many there are for all"
-        )
+        raise ValueError(f"capacity: {capacity} may be one sample or all; give the whole number 1 for one")
     if value < 1 and not isinstance(capacity, (int, np.integer)):
         return value
     return check_integer(capacity, "capacity", high=most, hint=hint)
@@ -432,9 +417,7 @@ def check_within(value, name: str, low, high, where: str):
     """
     value = numbers(value, name)
     if np.isnan(value).any():
-        raise ValueError(
-            f"{name}: NaN has no place in {where}; drop it, or say what an undefined value is worth"
-        )
+        raise ValueError(f"{name}: NaN has no place in {where}; drop it, or say what it is worth")
     passed = [np.isclose(value, end, rtol=1e-9, atol=1e-9) for end in (low, high)]
     good = ((value >= low) | passed[0]) & ((value <= high) | passed[1])
     if not good.all():
@@ -464,9 +447,7 @@ def generator(rng) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"rng: a seed (at least 0), a NumPy Generator or None is needed, got {rng!r:.60} ({error})"
-        ) from None
+        raise ValueError(f"rng: a seed, a Generator or None is needed, got {rng!r:.60} ({error})") from None
 
 
 def check_function(value, name: str, hint: str = "a function"):
@@ -494,9 +475,7 @@ def check_addable(values: np.ndarray, name: str) -> None:
     "`ValueError` where numbers are so large that their sum may be infinite."
     largest = np.abs(values).max(initial=0)
     if largest > LARGEST:
-        raise ValueError(
-            f"{name}: {largest:g} is too large to be added up; give it in another unit, at most {LARGEST:g}"
-        )
+        raise ValueError(f"{name}: {largest:g} is too large to be added up; give at most {LARGEST:g}")
 
 
 def check_weights(sample_weight, n: int) -> Any:
@@ -507,10 +486,7 @@ def check_weights(sample_weight, n: int) -> Any:
     good = np.isfinite(weight) & (weight >= 0)
     if not good.all():
         first = int(np.argmin(good))
-        raise ValueError(
-            f"sample_weight: {weight[first]:g} at position {first}; "
-            "weights must be finite and not negative (0 leaves a sample out)"
-        )
+        raise ValueError(f"sample_weight: {weight[first]:g} at position {first}; they are finite, at least 0")
     check_addable(weight, "sample_weight")
     return weight
 
@@ -531,14 +507,10 @@ def check_losses(losses, name: str, least: int = 1) -> np.ndarray:
     "Finite losses (N,), `least` or more."
     x = check_1d(numbers(losses, name), name)
     if len(x) < least:
-        raise ValueError(
-            f"{name}: at least {least} losses are needed, got {len(x)}; wait for the next example"
-        )
+        raise ValueError(f"{name}: at least {least} losses are needed, got {len(x)}; wait for the next")
     if not np.isfinite(x).all():
         bad = int(np.argmin(np.isfinite(x)))
-        raise ValueError(
-            f"{name}: {x[bad]:g} at position {bad}; a missing loss must be found out, not dropped"
-        )
+        raise ValueError(f"{name}: {x[bad]:g} at position {bad}; find out a missing loss, do not drop it")
     return x
 
 
@@ -546,9 +518,7 @@ def paired_losses(losses_a, losses_b, least: int = 1) -> tuple[np.ndarray, str]:
     "First minus second of the same examples (N,), and what that is called in messages."
     a, b = check_losses(losses_a, "losses_a", least), check_losses(losses_b, "losses_b", least)
     if len(a) != len(b):
-        raise ValueError(
-            f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
-        )
+        raise ValueError(f"losses_b: {len(b)} losses, but losses_a has {len(a)}; give the same examples")
     name = "losses_a - losses_b"
     return check_losses(a - b, name), name
 
@@ -582,10 +552,7 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
         some = list(dict.fromkeys(labels.tolist()))
         if any(is_missing(v) for v in some):
             raise ValueError(f"{name}: missing values (None or NaN) among the labels; {VERIFICATION_BIAS}")
-        raise ValueError(
-            f"{name}: expected 0/1 or booleans, got values such as {some[:4]}; "
-            f"say which label is positive: {name} == label"
-        )
+        raise ValueError(f"{name}: expected 0/1 or booleans, got {some[:4]}; give {name} == label")
     return positive
 
 
@@ -774,9 +741,7 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
             raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
         if not is_missing(unknown):
             refuse_fractions([unknown], name)
-        raise ValueError(
-            f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; call it the same in both"
-        )
+        raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; name it alike")
     return codes
 
 
@@ -835,9 +800,7 @@ def check_labels(given, n: int, name: str, axis: str) -> tuple:
         return tuple(range(n))
     labels = tuple(label_list(given, name))
     if len(labels) != n:
-        raise ValueError(
-            f"{name}: {len(labels)} labels for {n} {axis}; is the table transposed? rows are true classes"
-        )
+        raise ValueError(f"{name}: {len(labels)} labels for {n} {axis}; is the table transposed?")
     return labels
 
 
@@ -918,9 +881,7 @@ def frame_labels(frame, name: str) -> tuple[tuple, tuple]:
     rows, columns = tuple(frame.index.tolist()), tuple(frame.columns.tolist())
     for labels, axis in ((rows, "rows"), (columns, "columns")):
         if len(set(labels)) < len(labels):
-            raise ValueError(
-                f"{name}: the frame has {axis} with one label, {list(labels)}; merge or rename them"
-            )
+            raise ValueError(f"{name}: the frame has {axis} with one label, {list(labels)}; rename them")
     return rows, columns
 
 
@@ -988,21 +949,15 @@ def check_counts(
     axes = 2 if shape is None else len(shape)
     if array.dtype.kind not in "biuf" or array.ndim < axes:
         letters = "(..., K, M)" if axes == 2 else "(..., K, M, M)"
-        raise ValueError(
-            f"{name}: expected numbers of shape {letters}, got shape {array.shape} of {array.dtype}"
-        )
+        raise ValueError(f"{name}: expected numbers {letters}, got shape {array.shape} of {array.dtype}")
     if shape is not None and array.shape[-axes:] != tuple(shape):
         got, want = (" x ".join(map(str, sizes)) for sizes in (array.shape[-axes:], shape))
         turned = axes == 2 and array.shape[-2:] == tuple(shape)[::-1]
         hint = "; they look transposed, rows are true classes (or the costs: np.asarray(costs).T)"
         hint = hint if turned else ""
-        raise ValueError(
-            f"{name}: {got}, but {want} (classes in rows, decisions in columns) are needed{hint}"
-        )
+        raise ValueError(f"{name}: {got}, but {want} (classes x decisions) are needed{hint}")
     if array.size and not (array.min() >= 0 and array.max() < np.inf):
-        raise ValueError(
-            f"{name}: negative, infinite or NaN entries; counts (or summed weights) are finite and at least 0"
-        )
+        raise ValueError(f"{name}: negative, infinite or NaN entries; counts are finite and at least 0")
     array = wide(array, name)
     check_total(array, name, tuple(range(-axes, 0)))
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
@@ -1231,9 +1186,7 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
     if (K is not None and rows != K) or (M is not None and columns != M):
         turned = rows != columns and (columns, rows) == (K or columns, M or rows)
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"
-        raise ValueError(
-            f"{name}: {rows} x {columns}, but {want} are needed{'; they look transposed' if turned else ''}"
-        )
+        raise ValueError(f"{name}: {rows} x {columns}, not {want}{'; they look transposed' * turned}")
     return values
 
 
@@ -1243,10 +1196,7 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
     if values.ndim < 2:
         raise ValueError(no_matrix(values.shape, name))
     if values.shape[-1] < 2 or not values.shape[-2]:
-        raise ValueError(
-            f"{name}: expected shape (K, M), classes x decisions with at least two decisions, "
-            f"got {values.shape}"
-        )
+        raise ValueError(f"{name}: expected shape (K, M) with at least two decisions, got {values.shape}")
     if not np.isfinite(values).all():
         raise ValueError(
             f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, "
@@ -1254,10 +1204,7 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
         )
     check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
-        raise ValueError(
-            f"{name}: every decision costs the same for each class, so no decision is wrong "
-            "and there is nothing to decide"
-        )
+        raise ValueError(f"{name}: every decision costs the same for each class: there is nothing to decide")
     return values
 
 # %% ../nbs/00_core.ipynb #d6efa52a
@@ -1408,14 +1355,10 @@ def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
             "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
         )
     if n_classes is not None and x.shape[1] != n_classes:
-        raise ValueError(
-            f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, the rows of the costs"
-        )
+        raise ValueError(f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, as in the costs")
     if not (x < np.inf).all():
         row, column = np.argwhere(~(x < np.inf))[0]
-        raise ValueError(
-            f"{name}: {x[row, column]} in row {first + row}, column {column}; drop or repair these samples"
-        )
+        raise ValueError(f"{name}: {x[row, column]} in row {first + row}, column {column}; drop or repair it")
     return x
 
 

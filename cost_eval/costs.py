@@ -92,9 +92,7 @@ class CostMatrix(LabelledTable):
             np.array(costs.array) if isinstance(costs, LabelledTable) else cost_values(_plain_table(costs))
         )
         if array.ndim != 2:
-            raise ValueError(
-                f"costs: a CostMatrix is one matrix, got shape {array.shape}; pass several as a plain array"
-            )
+            raise ValueError(f"costs: a CostMatrix is one matrix, got shape {array.shape}; give an array")
         super().__init__(array, classes=classes, decisions=decisions)
 
     @property
@@ -106,15 +104,10 @@ class CostMatrix(LabelledTable):
     def error_costs(self) -> tuple[float, float]:
         "(C_FP, C_FN) of a binary matrix: what each error costs beyond the right decision; else ValueError."
         if self.shape != (2, 2):
-            raise ValueError(
-                f"costs: a cost ratio needs two classes and decisions, got {self.shape[0]} x {self.shape[1]}"
-            )
+            raise ValueError(f"costs: a cost ratio needs two classes and decisions, got shape {self.shape}")
         (tn, fp), (fn, tp) = self.array.tolist()
         if not (fp > tn and fn > tp):
-            raise ValueError(
-                "costs: no cost ratio, as the right decision is not 0 for class 0 and 1 for class 1; "
-                "are the columns swapped?"
-            )
+            raise ValueError("costs: no cost ratio, as an error is not dearer; are the columns swapped?")
         return fp - tn, fn - tp
 
     @property
@@ -195,13 +188,9 @@ class CostMatrix(LabelledTable):
             classes = tuple(priors.keys())
         p = check_priors(priors, classes=classes)
         if p.ndim != 1 or len(p) < 2:
-            raise ValueError(
-                f"priors: one prior for each of at least two classes is needed, got shape {p.shape}"
-            )
+            raise ValueError(f"priors: one for each of two classes or more is needed, got shape {p.shape}")
         if not p.all():
-            raise ValueError(
-                f"priors: class {p.argmin()} has prior 0, so its errors would cost infinitely much"
-            )
+            raise ValueError(f"priors: class {p.argmin()} has prior 0, and its errors an infinite cost")
         return cls((1 - np.eye(len(p))) / (len(p) * p[:, None]), classes=classes)
 
     @classmethod
@@ -383,9 +372,7 @@ class ExampleCosts(LabelledTable):
         sizes = {name: len(value) for name, value in values.items() if value.ndim == 1}
         if any(value.ndim > 1 for value in values.values()) or len(set(sizes.values())) > 1:
             shapes = {name: value.shape for name, value in values.items()}
-            raise ValueError(
-                f"fp, fn, tp, tn: (N,) of one length or one number each are needed, got {shapes}"
-            )
+            raise ValueError(f"fp, fn, tp, tn: (N,) of one length or one number each, got {shapes}")
         n = next(iter(sizes.values()), 1)
         table = np.stack([np.broadcast_to(value, n) for value in values.values()], axis=-1)
         self._fill(table.reshape(n, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
@@ -413,10 +400,7 @@ class ExampleCosts(LabelledTable):
     def _fill(self, table, classes, decisions, index):
         "Check the array and keep it with its labels."
         if table.ndim != 3 or table.shape[2] < 2 or not table.shape[1]:
-            raise ValueError(
-                "costs: expected shape (N, K, M), samples x classes x decisions with at least two decisions, "
-                f"got {table.shape}"
-            )
+            raise ValueError(f"costs: expected shape (N, K, M), at least two decisions, got {table.shape}")
         if not np.isfinite(table).all():
             sample = int(np.argmin(np.isfinite(table).all((1, 2))))
             raise ValueError(
@@ -572,13 +556,9 @@ def as_costs(
     if isinstance(costs, (CostMatrix, ExampleCosts)):
         own = isinstance(costs, ExampleCosts)
         if own and one:
-            raise ValueError(
-                f"costs: of {len(costs)} single rows, but one matrix for all is needed, costs.mean()"
-            )
+            raise ValueError(f"costs: of {len(costs)} rows, but one matrix for all is needed, costs.mean()")
         if own and y_true is not None and len(costs) != len(y_true):
-            raise ValueError(
-                f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; one matrix per sample is needed"
-            )
+            raise ValueError(f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; give one each")
         return costs
     if y_true is not None and classes is None:
         classes = seen_labels(y_true)
@@ -653,10 +633,7 @@ def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | N
     target = shares if priors is None else one_prior(priors, len(labels), labels)
     missing = [str(labels[i]) for i in np.flatnonzero((many == 0) & (target > 0))]
     if missing:
-        raise ValueError(
-            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add "
-            "samples, or set its prior to 0"
-        )
+        raise ValueError(f"y_true: no sample of {', '.join(missing)}, whose prior is above 0; set it to 0")
     return target
 
 # %% ../nbs/02_costs.ipynb #attain05
@@ -749,4 +726,3 @@ def _ends_up_to(table, own: bool, largest, first, second=None) -> tuple:
     low = np.where(alike, 0.0, least[:, first, None] - most[:, None, second])
     high = np.where(alike, 0.0, most[:, first, None] - least[:, None, second])
     return low.min((1, 2)), high.max((1, 2))
-

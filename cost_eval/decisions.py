@@ -106,18 +106,13 @@ def _prior_ratio(n_classes: int, priors, train_priors, classes=None) -> np.ndarr
     if priors is None and train_priors is None:
         return np.ones(n_classes)
     if priors is None or train_priors is None:
-        raise ValueError(
-            "priors and train_priors: give both (the target's and those the posteriors were trained for) "
-            "or neither"
-        )
+        raise ValueError("priors and train_priors: give both, the target's and the training's, or neither")
     train = one_prior(train_priors, n_classes, classes, "train_priors")
     target = one_prior(priors, n_classes, classes, "priors")
     stuck = (train == 0) & (target > 0)
     if stuck.any():
         label = range(n_classes)[stuck.argmax()] if classes is None else classes[stuck.argmax()]
-        raise ValueError(
-            f"train_priors: class {label} has prior 0, so its posteriors cannot be moved to another prior"
-        )
+        raise ValueError(f"train_priors: class {label} has prior 0, so its posteriors cannot be moved")
     return np.divide(target, train, out=np.zeros(n_classes), where=train > 0)
 
 # %% ../nbs/04_decisions.ipynb #97cd1ee5
@@ -265,9 +260,7 @@ def naive_decision(costs: Costs, priors: Priors) -> int:
     """
     c, _, p = costs_and_priors(costs, priors)
     if c.ndim != 2 or p.ndim != 1:
-        raise ValueError(
-            f"costs, priors: one (K, M) matrix and (K,) priors are needed, got shapes {c.shape}, {p.shape}"
-        )
+        raise ValueError(f"costs, priors: (K, M) and (K,) are needed, got shapes {c.shape}, {p.shape}")
     return int(cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
 
 # %% ../nbs/04_decisions.ipynb #95fb136f
@@ -277,24 +270,16 @@ def _binary_costs(costs) -> np.ndarray:
     if c.shape[-2:] != (2, 2):
         if not isinstance(costs, LabelledTable):
             refuse_rows(c, 2)
-        raise ValueError(
-            f"costs: a threshold needs two classes and two decisions, got shape {c.shape}; "
-            "for others use bayes_decisions"
-        )
+        raise ValueError(f"costs: a threshold needs two classes, got shape {c.shape}; use bayes_decisions")
     return c
 
 # %% ../nbs/04_decisions.ipynb #9f2f0d59
 def _threshold(fp_loss: np.ndarray, fn_loss: np.ndarray) -> np.ndarray:
     "The threshold on the posterior of class 1, given what each error loses against the right decision."
     if np.any((fp_loss < 0) & (fn_loss < 0)):
-        raise ValueError(
-            "costs: each class is cheaper with the other's decision; swap the columns "
-            "(rows are classes, columns decisions)"
-        )
+        raise ValueError("costs: each class is cheaper with the other's decision; swap the columns")
     if np.any((fp_loss == 0) & (fn_loss == 0)):
-        raise ValueError(
-            "costs: both decisions cost the same in both classes, so no threshold is better than another"
-        )
+        raise ValueError("costs: both decisions cost the same in both classes, so no threshold is best")
     with np.errstate(divide="ignore", invalid="ignore"):
         t = fp_loss / (fp_loss + fn_loss)
     return np.where(fp_loss < 0, -np.inf, np.where(fn_loss < 0, np.inf, t))
@@ -599,9 +584,7 @@ def read_requirements(
     if isinstance(require, tuple) and require and isinstance(require[0], Requirement):
         return require
     if not isinstance(require, Mapping) or not len(require):
-        raise ValueError(
-            f"require: a mapping from rates to limits is needed, as {{'recall': 0.95}}; got {require!r:.60}"
-        )
+        raise ValueError(f"require: a mapping is needed, as {{'recall': 0.95}}; got {require!r:.60}")
     if not isinstance(costs, LabelledTable):
         raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
     labels = list(costs.classes), list(costs.decisions)
@@ -633,10 +616,7 @@ def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
         among = np.broadcast_to(answered, shape)
         return Requirement("error among the answered", False, limit, among & ~right, among, key)
     if (key[0] if isinstance(key, tuple) and key else key) in RATES and shape != (2, 2):
-        raise ValueError(
-            f"require: {key} is of two classes and two decisions, and there are {shape[0]} and {shape[1]}; "
-            "take one class against all others as two"
-        )
+        raise ValueError(f"require: {key} is of two classes and decisions, not {shape}; take one against all")
     if key not in RATES:
         known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
         why = "error: needs a decision of the name of each class; " if key == "error" else ""
@@ -963,10 +943,7 @@ def _finite_logs(log_posteriors, n_classes=None) -> np.ndarray:
             "np.log(np.maximum(p, 1e-12))"
         )
     if len(x) and x.min() >= 0 and (np.abs(x.sum(1) - 1) <= SUM_TOLERANCE).all():
-        raise ValueError(
-            "log_posteriors: rows are not negative and sum to 1, so these are posteriors, not their "
-            "logarithms; hand over np.log(posteriors)"
-        )
+        raise ValueError("log_posteriors: rows sum to 1: these are posteriors; give np.log(posteriors)")
     return x
 
 # %% ../nbs/04_decisions.ipynb #ac388da3
@@ -1375,9 +1352,7 @@ def given_folds(
     """
     known, fold = check_numbered(folds, name, len(check_1d(folds, name)) if n is None else n, ascending=True)
     if len(known) < 2:
-        raise ValueError(
-            f"{name}: at least 2 different ones are needed, got {known} for all samples; give a number"
-        )
+        raise ValueError(f"{name}: at least 2 different ones are needed, got {known}; give a number")
     if clusters is not None:
         cluster = check_numbered(clusters, "clusters", len(fold))[1]
         first = np.zeros(cluster.max() + 1, np.intp)

@@ -247,10 +247,7 @@ def decide(
     options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     if len(samples.models) > 1:
-        raise ValueError(
-            f"model: one is decided for, got {list(samples.models)}; for several use "
-            "cross_fit(read_samples(...)), which gives them the same folds"
-        )
+        raise ValueError(f"model: got {list(samples.models)}; of several use cross_fit(read_samples(...))")
     (name,) = samples.models
     limits: dict = {"priors": priors, "capacity": capacity, "require": require}
     found = cross_fit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, **limits)
@@ -599,10 +596,7 @@ class CrossFit:
         check_choice(rule, RULES, "rule")
         task = _Task(self, name, rule, priors, None)
         if task.kind == "decisions":
-            raise ValueError(
-                f"model: {name!r} hands over decisions, which have no order, so nobody comes first; give its "
-                "posteriors or scores"
-            )
+            raise ValueError(f"model: {name!r}: decisions have no order; give its posteriors or scores")
         place, saving = task.queue(task.behind())  # in the first draw
         return Queue(self._back(place), self._back(saving), tuple(dict.fromkeys(task.notes)))
 
@@ -712,9 +706,7 @@ class _Task:
             self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
             return rule
         if rule not in FITTED:
-            raise ValueError(
-                f"require: is kept to on other folds; rule={rule!r} fits nothing, use rule='tuned'"
-            )
+            raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
         asked = " and ".join(map(str, self.asked or ()))
         self.notes.append(f"Required: {asked}. The cut is the cheapest that kept to it on other folds.")
         return "tuned"
@@ -725,20 +717,14 @@ class _Task:
         if self.kind == "decisions":
             return "as given"
         if rule == "tuned" and (K, M) != (2, 2):
-            raise ValueError(
-                f"rule: 'tuned' cuts once, for two classes and two decisions; there are {K} and {M}: use "
-                "'calibrated'"
-            )
+            raise ValueError(f"rule: 'tuned' takes two classes and decisions, not {K}, {M}; use 'calibrated'")
         if self.kind == "scores" and rule in ("as given", "bayes"):
             raise ValueError(
                 f"rule: {rule!r} takes posteriors at their word, but {self.name!r} hands over scores, which "
                 "have no scale; use 'calibrated' or 'tuned'"
             )
         if rule == "as given" and not set(self.rows.costs.classes) <= set(self.rows.costs.decisions):
-            raise ValueError(
-                "rule: 'as given' decides for the most probable class, but not every class has a decision of "
-                "its name; use 'bayes' or 'calibrated'"
-            )
+            raise ValueError("rule: 'as given' needs a decision called as each class; use 'bayes'")
         return rule
 
     def check_costs(self) -> dict:
@@ -878,9 +864,7 @@ class _Task:
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows."
         if (rows.class_sizes == 0).any():
-            raise ValueError(
-                "samples: a class has no sample where the cut is chosen; give threshold=, or leave folds= out"
-            )
+            raise ValueError("samples: a class has no sample where the cut is chosen; give threshold=")
         costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
         how: dict = {"sample_weight": rows.sample_weight, "require": self.asked}
         return best_threshold(rows.y, values, costs, priors=self.target if self.shift else None, **how)
@@ -1483,9 +1467,7 @@ class DecisionRule(Result):
             Where values lie outside those that the rule was fitted on, or a capacity parts equal cases.
         """
         if costs is not None and self.content["by"] != _BY_COST:
-            raise ValueError(
-                f"costs: decided by {self.content['by']}, which looks at no costs; use rule='calibrated'"
-            )
+            raise ValueError(f"costs: decided by {self.content['by']}, without costs; use rule='calibrated'")
         chosen, tied = self._decided(self._read(values), costs, capacity)
         for note in (*self._outside(values), *[_TIED] * tied):
             warnings.warn(note, UserWarning, stacklevel=2)
@@ -1600,9 +1582,7 @@ class DecisionRule(Result):
         """
         for label in (*self.classes, *self.decisions):
             if not isinstance(label, (str, int, float)):
-                raise ValueError(
-                    f"classes, decisions: {label!r} has no form in JSON; use text, numbers or booleans"
-                )
+                raise ValueError(f"classes, decisions: {label!r} has no form in JSON; use text or numbers")
         text = json.dumps(self.content, indent=1, allow_nan=False, ensure_ascii=False)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
@@ -1637,9 +1617,7 @@ class DecisionRule(Result):
         try:
             content = json.loads(text, parse_constant=_no_number)
         except ValueError as error:
-            raise ValueError(
-                f"{name}: not complete JSON ({error}); write it again with rule.to_json(path)"
-            ) from None
+            raise ValueError(f"{name}: not complete JSON ({error}); use rule.to_json(path)") from None
         return cls(_checked(content, name))
 
     def frame_columns(self) -> dict:
@@ -1698,9 +1676,7 @@ class DecisionRule(Result):
         if x.ndim == 2 and x.shape[1] == K:
             check_posteriors(np.where(lost[:, None], 1 / K, x), K, name="values")
             return np.where(lost[:, None], np.nan, x)
-        raise ValueError(
-            f"values: a column for each of the classes {list(self.classes)} is needed, got shape {x.shape}"
-        )
+        raise ValueError(f"values: a column for each of {list(self.classes)} is needed, got shape {x.shape}")
 
     def _of_classes(self, frame: Any) -> np.ndarray:
         "The columns of a frame that are called after the classes, in their order."
@@ -1725,10 +1701,7 @@ class DecisionRule(Result):
             return None
         if costs is None:
             if self.content["own_costs"]:
-                raise ValueError(
-                    "costs: the rule was judged at each row's own costs; give these rows' (costs=), or the "
-                    "average ones (costs=rule.costs)"
-                )
+                raise ValueError("costs: judged at each row's own costs; give these, or costs=rule.costs")
             return None
         table = as_costs(costs, classes=self.costs)
         if isinstance(table, ExampleCosts) and len(table) != n:
@@ -1791,10 +1764,7 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     try:
         chosen, labels = _chosen(content, values, costs), content["decisions"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ValueError(
-            "content, values, costs: json.load of a rule's file, a value a row, (N, K, M) costs are needed: "
-            f"{error!r}"
-        ) from None
+        raise ValueError(f"content, values, costs: no rule, values or costs: {error!r}") from None
     same_type = len({type(label) for label in labels}) == 1
     return np.array(labels, None if same_type else object)[_kept(content, chosen, values, costs)[0]]
 
@@ -1976,9 +1946,7 @@ def _fitted(samples: Samples, name: str, rule: str, priors, require, threshold=N
     if threshold is not None:
         check_range(threshold, "threshold", shape=(), ends="[]")
         if task.rule != "tuned":
-            raise ValueError(
-                f"threshold: rule {task.rule!r} has its own; a cut that is given is installed by rule='tuned'"
-            )
+            raise ValueError(f"threshold: rule {task.rule!r} has its own; rule='tuned' installs one")
     return task.content(threshold)
 
 

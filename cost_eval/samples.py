@@ -629,10 +629,7 @@ def labelled_rows(
     weight = (1.0 if given is None else given) / _propensity(propensity, len(array))
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
-        raise ValueError(
-            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without labels "
-            "nothing is known of what decisions cost"
-        )
+        raise ValueError(f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up")
     labels = np.full(len(array), array[rows[0]], object)
     labels[rows] = array[rows]
     own = row_labels(y_true)
