@@ -359,10 +359,8 @@ def check_range(value, name: str, low=-np.inf, high=np.inf, *, ends: str = "()",
     above = array >= low if ends[0] == "[" else array > low
     below = array <= high if ends[1] == "]" else array < high
     if not (above & below).all():
-        bad = array[~(above & below)].flat[0]
-        raise ValueError(
-            f"{name}: must lie in {ends[0]}{low:g}, {high:g}{ends[1]}, got {bad:g}{hint and '; ' + hint}"
-        )
+        bad, hint = array[~(above & below)].flat[0], hint and f"; {hint}"
+        raise ValueError(f"{name}: must lie in {ends[0]}{low:g}, {high:g}{ends[1]}, got {bad:g}{hint}")
     return array if array.ndim else float(array)
 
 
@@ -874,10 +872,7 @@ def axis_kind(name) -> str:
 def frame_labels(frame, name: str) -> tuple[tuple, tuple]:
     "Row and column labels of a frame with classes in rows; `ValueError` if its axes are named the other way."
     if axis_kind(frame.index.name) == "decision" or axis_kind(frame.columns.name) == "class":
-        raise ValueError(
-            f"{name}: the frame's axes are named {frame.index.name!r}, {frame.columns.name!r}, "
-            "but rows must be true classes and columns decisions; pass frame.T"
-        )
+        raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
     rows, columns = tuple(frame.index.tolist()), tuple(frame.columns.tolist())
     for labels, axis in ((rows, "rows"), (columns, "columns")):
         if len(set(labels)) < len(labels):
@@ -962,10 +957,7 @@ def check_counts(
     check_total(array, name, tuple(range(-axes, 0)))
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
         bad = array[array != np.rint(array)].flat[0]
-        raise ValueError(
-            f"{name}: whole numbers are needed, got {bad:g}; weighted counts have no sample size: "
-            "use loss_interval or loss_difference with sample_weight"
-        )
+        raise ValueError(f"{name}: whole numbers are needed, got {bad:g}; of weights use loss_interval")
     return array
 
 
@@ -1396,14 +1388,10 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
         )
     off = np.abs(total - 1)
     if off.size and not off.max() <= SUM_TOLERANCE:
+        votes = "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
         raise ValueError(
-            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; "
-            + (
-                "of logits give scipy.special.log_softmax(values, axis=1)"
-                if log
-                else "of percentages or votes give values / values.sum(axis=1, keepdims=True), of logits "
-                "scipy.special.softmax(values, axis=1)"
-            )
+            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; {'' if log else votes}"
+            f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
         )
     return p
 

@@ -709,10 +709,7 @@ def _ends_up_to(table, own: bool, largest, first, second=None) -> tuple:
     "The same of rows whose amounts are anything up to a cap."
     largest = check_range(largest, "largest", 0, shape=())
     if not own:
-        raise ValueError(
-            f"largest: {largest:g}, but one matrix for all samples already says what each can cost; leave it "
-            "out, or give each sample's own costs as ExampleCosts"
-        )
+        raise ValueError(f"largest: {largest:g}, but one matrix says what each can cost; leave it out")
     least, most = table.min(0), table.max(0)
     varies = least < most
     seen = np.abs(np.where(varies, [least, most], 0)).max()

@@ -359,10 +359,7 @@ def _class_weights(size: np.ndarray, priors, classes) -> np.ndarray:
         return np.ones(len(size)) / size.sum()
     priors = one_prior(priors, len(size), classes)
     if np.any((size == 0) & (priors > 0)):
-        raise ValueError(
-            f"y_true: class {np.argmin(size)} has no sample, so its error rate, and the cost under priors, "
-            "is undefined; leave priors out or add samples"
-        )
+        raise ValueError(f"y_true: class {np.argmin(size)} has no sample; leave priors out or add samples")
     return priors / np.where(size > 0, size, 1)
 
 # %% ../nbs/04_decisions.ipynb #e68f2561
@@ -806,10 +803,7 @@ def _class_codes(y_true, shape: tuple, classes=None) -> np.ndarray:
         return encode(y, list(classes), "y_true", "classes").astype(np.intp)
     if y.dtype.kind not in "biu" or (n and not (0 <= y.min() and y.max() < K)):
         some = list(dict.fromkeys(y.tolist()))[:4]
-        raise ValueError(
-            f"y_true: expected integers from 0 to {K - 1}, the columns of the posteriors, got values such "
-            f"as {some}; name the columns, classes=[...], and labels are looked up there"
-        )
+        raise ValueError(f"y_true: expected integers from 0 to {K - 1}, got {some}; or name classes=[...]")
     return y.astype(np.intp)
 
 # %% ../nbs/04_decisions.ipynb #e5cca2dc

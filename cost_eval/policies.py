@@ -719,10 +719,7 @@ class _Task:
         if rule == "tuned" and (K, M) != (2, 2):
             raise ValueError(f"rule: 'tuned' takes two classes and decisions, not {K}, {M}; use 'calibrated'")
         if self.kind == "scores" and rule in ("as given", "bayes"):
-            raise ValueError(
-                f"rule: {rule!r} takes posteriors at their word, but {self.name!r} hands over scores, which "
-                "have no scale; use 'calibrated' or 'tuned'"
-            )
+            raise ValueError(f"rule: {rule!r} needs posteriors, not scores; use 'calibrated' or 'tuned'")
         if rule == "as given" and not set(self.rows.costs.classes) <= set(self.rows.costs.decisions):
             raise ValueError("rule: 'as given' needs a decision called as each class; use 'bayes'")
         return rule
@@ -976,9 +973,7 @@ class _Task:
     def queue(self, logs) -> tuple[np.ndarray, np.ndarray]:
         "(N,) places, 0 first, equal ones tied, and (N,) what deciding 1 in place of 0 is expected to save."
         if len(self.rows.costs.decisions) != 2:
-            raise ValueError(
-                f"capacity: limits the second of two decisions; the costs have {self.rows.costs.decisions}"
-            )
+            raise ValueError(f"capacity: limits the second of two decisions; got {self.rows.costs.decisions}")
         costs = self.costs.array if self.rows.own is not None else self.costs.array[None]
         each = costs[:, :, 0] - costs[:, :, 1]
         if logs is None or not len(logs):

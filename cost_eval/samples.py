@@ -507,9 +507,7 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
             tuple: "dict(values) of names and models",
         }
         way = ways.get(type(array[0]), "numpy.stack(values).squeeze()")
-        raise ValueError(
-            f"{name}: values such as {array[0]!r:.60}, but one number or label a sample is needed; give {way}"
-        ) from None
+        raise ValueError(f"{name}: values such as {array[0]!r:.60}, not one a sample; give {way}") from None
 
 
 def _plain_types(array: np.ndarray, name: str) -> np.ndarray:

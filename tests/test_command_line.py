@@ -598,7 +598,7 @@ def test_a_class_of_the_costs_may_be_missing_in_the_data(mail, capsys):
     here = evaluate(clean["label"].to_numpy(), models, table, priors={"ham": .7, "spam": .3, "virus": 0},
                     rng=0)
     assert code == 0 and here.summary() in out, err
-    assert "no sample of virus although the priors give weight to it" in call(capsys, *given, "--priors",
+    assert "no sample of virus, whose prior is above 0" in call(capsys, *given, "--priors",
             "ham=.7,spam=.2,virus=.1")[2]
     # the classes across and one more decision below are a table on its side, not a class without samples
     pd.DataFrame([[0, 2], [3, 0], [1, 1.]], ["ham", "spam", "ask"],

@@ -154,7 +154,7 @@ def test_which_way_round_a_frame_is():
             CostMatrix(costs).error_costs
     assert CostMatrix([[1, 3], [9, 2]]).error_costs == (2, 7)
     for call in (lambda: CostMatrix.inverse_prior([1.0]), lambda: CostMatrix.inverse_prior([[.5, .5]]),):
-        with pytest.raises(ValueError, match="costs: shape|at least two classes"):
+        with pytest.raises(ValueError, match="costs: shape|two classes or more"):
             call()
 
 
