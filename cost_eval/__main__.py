@@ -408,7 +408,7 @@ def _report_of(frame, costs, arguments):
 
 _PER_ROW = {"groups": "group", "clusters": "cluster", "sample_weight": "weight", "folds": "fold", "ids": "id"}
 _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
-_OPTIONS = {name: f"--{name} {value}" for rows in _GROUPS.values() for name, value, _ in rows}
+_OPTIONS = {name: f"--{name} {form.partition('[')[0]}" for rows in _GROUPS.values() for name, form, _ in rows}
 _OPTIONS |= {argument: f"--{option} COL" for argument, option in _PER_ROW.items()}
 _OPTIONS |= {
     "y_true": "--label COL",

@@ -445,7 +445,9 @@ def generator(rng) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"rng: a seed, a Generator or None is needed, got {rng!r:.60} ({error})") from None
+        raise ValueError(
+            f"rng: a seed (at least 0), a NumPy Generator or None is needed, got {rng!r:.60} ({error})"
+        ) from None
 
 
 def check_function(value, name: str, hint: str = "a function"):

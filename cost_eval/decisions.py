@@ -734,7 +734,15 @@ def best_threshold_counted(
         values = _matrix_costs(curve, c, class_weight)
         k = _under(asked, curve, class_weight, k, values)
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
-    return _choice(curve, k, cost, np.dtype(kind))
+    return _choice(curve, k, cost, _dtype(kind))
+
+
+def _dtype(kind) -> np.dtype:
+    "The type of the scores."
+    try:
+        return np.dtype(kind)
+    except TypeError:
+        raise ValueError(f"kind: {kind!r:.60} is no type of numbers; give scores.dtype") from None
 
 
 def _choice(curve: ThresholdCounts, k, cost, kind: np.dtype) -> ThresholdChoice:
