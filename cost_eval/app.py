@@ -248,7 +248,12 @@ class App:
         head = widgets.VBox([widgets.HTML(_LOOKS + told), self.upload])
         picture = widgets.VBox([self.panel, self.image, self.caption])
         rest = widgets.VBox([self.more, self.ladder, self.prepare, self.link])
-        classes = {"ce-head": head, "ce-main ce-says": self.says, "ce-main ce-old": picture, "ce-controls": self._controls}
+        classes = {
+            "ce-head": head,
+            "ce-main ce-says": self.says,
+            "ce-main ce-old": picture,
+            "ce-controls": self._controls,
+        }
         for names, part in [*classes.items(), ("ce-main ce-old", rest)]:
             for name in names.split():
                 part.add_class(name)

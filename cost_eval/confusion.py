@@ -51,11 +51,25 @@ class _Counts(LabelledTable):
 
     __slots__ = ()
 
+    def __init__(
+        self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
+    ) -> None:
+        values, rows, columns = labelled(array, "array")
+        if classes is None and decisions is None:
+            classes, decisions = rows, columns
+        shape = np.shape(values)[-3:] if self.decision_axes == 2 else None
+        if shape is not None and (len(shape) < 3 or shape[1] != shape[2]):
+            form = "(..., K, M, M), true class x first x second decision"
+            raise ValueError(f"array: expected shape {form}, got {np.shape(values)}")
+        super().__init__(check_counts(values, shape, "array"), classes=classes, decisions=decisions)
+
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, type(self)):
             return self if isinstance(other, int) and other == 0 else NotImplemented
         labels, wanted = ((table.classes, table.decisions) for table in (other, self))
-        merged = self.array + reordered(other.array, labels, wanted, "+", "the first table", self.decision_axes)
+        merged = self.array + reordered(
+            other.array, labels, wanted, "+", "the first table", self.decision_axes
+        )
         return type(self)(merged, classes=self.classes, decisions=self.decisions)
 
     __radd__ = __add__
@@ -99,14 +113,6 @@ class ConfusionCounts(_Counts):
     """
 
     __slots__ = ()
-
-    def __init__(
-        self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
-    ) -> None:
-        values, rows, columns = labelled(array, "array")
-        if classes is None and decisions is None:
-            classes, decisions = rows, columns
-        super().__init__(check_counts(values, name="array"), classes=classes, decisions=decisions)
 
     @property
     def total(self) -> Value:
@@ -294,18 +300,6 @@ class JointCounts(_Counts):
     __slots__ = ()
     decision_axes = 2
 
-    def __init__(
-        self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
-    ) -> None:
-        values, rows, columns = labelled(array, "array")
-        if classes is None and decisions is None:
-            classes, decisions = rows, columns
-        if np.ndim(values) < 3 or np.shape(values)[-1] != np.shape(values)[-2]:
-            form = "(..., K, M, M), true class x first x second decision"
-            raise ValueError(f"array: expected shape {form}, got {np.shape(values)}")
-        shape = np.shape(values)[-3:]
-        super().__init__(check_counts(values, shape, "array"), classes=classes, decisions=decisions)
-
     @property
     def first(self) -> ConfusionCounts:
         "The confusion counts of the first classifier."
@@ -442,19 +436,13 @@ class BinaryCounts(Result):
     predicted_p = property(lambda self: self.tp + self.fp, doc="Samples decided positive.")
     predicted_n = property(lambda self: self.fn + self.tn, doc="Samples decided negative.")
     prevalence = property(lambda self: ratio(self.p, self.total), doc="Share of positives (pi).")
-    predicted_prevalence = property(
-        lambda self: ratio(self.predicted_p, self.total), doc="Share decided positive."
-    )
+    predicted_prevalence = property(lambda self: ratio(self.predicted_p, self.total), doc="Share decided 1.")
     tpr = property(lambda self: ratio(self.tp, self.p), doc="True positive rate, recall, sensitivity.")
     fnr = property(lambda self: ratio(self.fn, self.p), doc="False negative rate: positives missed.")
     fpr = property(lambda self: ratio(self.fp, self.n), doc="False positive rate: negatives called positive.")
     tnr = property(lambda self: ratio(self.tn, self.n), doc="True negative rate, specificity.")
-    precision = property(
-        lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided positive."
-    )
-    npv = property(
-        lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided negative."
-    )
+    precision = property(lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided 1.")
+    npv = property(lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided 0.")
     fdr = property(lambda self: ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
     fomr = property(lambda self: ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")
 

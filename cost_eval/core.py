@@ -244,10 +244,8 @@ class Rows:
         """
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
-        labels, hint = (
-            set(own),
-            {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known},
-        )
+        labels = set(own)
+        hint = {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known}
         for first, index in self.known:
             if labels == set(index):
                 counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
@@ -1461,7 +1459,6 @@ def four_digits(value: float) -> str:
     "Four digits, without an exponent as long as a sum of money is meant."
     text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
-
 
 
 def percent(share) -> str:

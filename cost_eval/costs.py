@@ -290,7 +290,9 @@ class CostMatrix(LabelledTable):
         """
         values, rows, columns = frame_costs(frame, classes, "frame")
         if classes is not None and set(rows) != set(classes):
-            raise ValueError(f"classes: the frame has the classes {list(rows)}, not {list(classes)}; give these")
+            raise ValueError(
+                f"classes: the frame has the classes {list(rows)}, not {list(classes)}; give these"
+            )
         return cls(values, classes=rows, decisions=columns)
 
     def to_frame(self) -> DataFrame:

@@ -254,9 +254,7 @@ def decide(
     return replace(found, notes=samples.notes + found.notes)
 
 
-def cross_fit(
-    samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None
-) -> "CrossFit":
+def cross_fit(samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> "CrossFit":
     """Folds for all models of some samples, in which calibrations and thresholds are fitted when asked for.
 
     Parameters
@@ -324,9 +322,7 @@ class CrossFit:
     0.16666666666666666
     """
 
-    def __init__(
-        self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None
-    ) -> None:
+    def __init__(self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> None:
         self.samples = _check_samples(samples)
         self._seed = int(generator(0 if rng is None else rng).integers(2**62))
         self._order = samples.order
@@ -566,9 +562,7 @@ class CrossFit:
 
         return out_of_fold(self._fold, others)
 
-    def queue(
-        self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None
-    ) -> "Queue":
+    def queue(self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None) -> "Queue":
         """The order in which to decide 1, where not every sample can get it.
 
         It is that of the expected saving at each sample's own costs. With one cost matrix for all, it is the
@@ -803,7 +797,9 @@ class _Task:
 
     def at_their_word(self) -> np.ndarray:
         "(N,) decisions as the installed rule takes them about these rows."
-        return _chosen(self.described(), self.model.values, None if self.rows.own is None else self.costs.array)
+        return _chosen(
+            self.described(), self.model.values, None if self.rows.own is None else self.costs.array
+        )
 
     def _bayes(self) -> tuple:
         "Posteriors at their word, in the precision in which they came."
@@ -1522,9 +1518,7 @@ class DecisionRule(Result):
         ends = " to ".join(short(np.array(self.seen.get(end, 0), float)) for end in ("low", "high"))
         return [f"{many} rows lie outside {ends}, where the rule was fitted."] if many else []
 
-    def explain(
-        self, values: Any, costs: Costs | None = None, *, capacity: float | None = None
-    ) -> DataFrame:
+    def explain(self, values: Any, costs: Costs | None = None, *, capacity: float | None = None) -> DataFrame:
         """How each case was decided.
 
         Parameters

@@ -1042,10 +1042,7 @@ def _before(name, label) -> str | None:
 
 def _add_to_one(columns: list) -> bool:
     "Whether columns hold numbers of at least 0 that add up to 1 in each row."
-    arrays = [np.asarray(column) for column in columns]
-    if any(array.dtype.kind not in "biuf" for array in arrays):
-        return False
-    values = np.column_stack(arrays).astype(float)
+    values = np.column_stack(columns).astype(float)
     return bool(len(values) and (values >= 0).all() and (abs(values.sum(1) - 1) <= SUM_TOLERANCE).all())
 
 
