@@ -655,10 +655,13 @@ def threshold_counts(
     weight = check_weights(sample_weight, len(positive))
     if weight is not None:
         positive, scores, weight = (v[weight > 0] for v in (positive, scores, weight))
-    order = np.argsort(scores, kind=None if weight is None else "stable")[::-1]
-    scores, mass = scores[order], 1 if weight is None else weight[order]
+    order = np.arange(len(scores))
+    if (scores[1:] < scores[:-1]).any():
+        order = np.argsort(scores, kind=None if weight is None else "stable")
+    positive, scores = positive[order[::-1]], scores[order[::-1]]
+    mass = 1 if weight is None else weight[order[::-1]]
     last = np.append(scores[1:] != scores[:-1], True)[: len(scores)]  # the last sample of each tie
-    sums = (np.cumsum(mass * side[order]) for side in (positive, ~positive))
+    sums = (np.cumsum(mass * side) for side in (positive, ~positive))
     tp, fp = (np.append(np.zeros(1, s.dtype), s[last]) for s in sums)  # first nobody
     counts = BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp)
     return ThresholdCounts(np.append(np.inf, scores[last] + 0.0), counts)

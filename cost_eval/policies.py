@@ -843,7 +843,8 @@ class _Task:
         self.notes += self.fits.notes
         if not len(self.fits._fold):
             return self.instead()
-        rows, rank = replace(self.rows, models={}, ids=None), self.fits._rank(self.name)
+        order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
+        rows, rank = replace(self.rows, models={}, ids=None).take(order), self.fits._rank(self.name)[order]
 
         def others(inside, outside):
             there = rows.take(inside)
@@ -852,7 +853,8 @@ class _Task:
                 return np.full(len(outside), self.constant(), np.intp)
             return (rank[outside] >= self.best(there, rank[inside]).threshold).astype(np.intp)
 
-        return out_of_fold(self.fits._fold, others), None
+        decisions[order] = out_of_fold(self.fits._fold[order], others)
+        return decisions, None
 
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows."
