@@ -9,7 +9,6 @@ __all__ = []
 import ast
 import importlib
 import pkgutil
-import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed` reads it for `__getattr__`
@@ -219,19 +218,6 @@ def _listed() -> dict[str, str]:
 
 _WHERE = _listed()
 _MODULES = tuple(name for name, home in _WHERE.items() if home == "cost_eval")
-_MOVED = {  # names that stood here in version 0.2: where they are; one release long, with a warning
-    "Policy": "policies",
-    "main": "__main__",
-    "CapacityCurve": "capacity",
-    "single_point_auc": "metrics",
-    "ThresholdTuning": "cost_score",
-    "hull_vertices": "decisions",
-    "balanced_error_rate": "metrics",
-    "f_beta_of_macro_averages": "metrics",
-    "one_vs_rest": "metrics",
-    "ConfidenceSequence": "planning",
-    "TrainingVariation": "training",
-}
 __all__ = [name for name in _WHERE if name not in _MODULES]
 
 
@@ -244,10 +230,6 @@ if not TYPE_CHECKING:
         if name in _WHERE:
             globals()[name] = found = getattr(importlib.import_module(f"cost_eval.{_WHERE[name]}"), name)
             return found
-        if name in _MOVED:
-            home = f"cost_eval.{_MOVED[name]}"
-            warnings.warn(f"cost_eval.api.{name} is now {home}.{name}", DeprecationWarning, stacklevel=2)
-            return getattr(importlib.import_module(home), name)
         from cost_eval.core import unknown_name
 
         raise AttributeError(unknown_name(name, __all__, "cost_eval.api"))

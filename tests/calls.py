@@ -486,9 +486,6 @@ DECISIONS = {
     **two({
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),
         "implied_costs": lambda p: Call(.125),
-        "threshold_costs": lambda p: Call(
-            p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight).then(
-                lambda curve: [curve, curve.to_frame()]),
         "best_threshold": lambda p: Call(
             p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight,
             require={"recall": .8, "workload": .7} if p.has("shown") else None),
@@ -630,9 +627,7 @@ PLANNING = {
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
             lambda check: [check, check.exit_code]),
     "check_rule of blocks": lambda p: Call(
-        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3,
-        history={}).then(lambda check: [check, ce.check_rule(
-            rule_counts(p, p.stated(2)), max_cost=p.bounds[1] / 3, history=check.history)]),
+        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3),
     "check_rule own costs": lambda p: Call(
         rule_counts(p, p.stated(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
     "corrected_interval": lambda p: Call(p.losses()[:9] + np.arange(9), .2),
@@ -838,9 +833,9 @@ DOORS = {
                   ["decide", "@cases.csv", "--rule", "@rule.json", "--out", "@decided.csv"]],
         ["decided.csv"]).by(shell),
     "main check": lambda p: Call(
-        p.files, [command(p, "--save-rule", "@rule.json"), *2 * [[
-            "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost", str(p.bounds[1] / 3),
-            "--history", "@checks.json"]]]).by(shell),
+        p.files, [command(p, "--save-rule", "@rule.json"), [
+            "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost",
+            str(p.bounds[1] / 3)]]).by(shell),
     "main again": lambda p: Call(
         p.files, [command(p, "--save-recipe", "@last.toml"), command(p, "--recipe", "@last.toml")]).by(shell),
     "main example": lambda p: Call({}, [["example", "@cases.csv"]], ["cases.csv"]).by(shell),

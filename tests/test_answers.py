@@ -118,7 +118,7 @@ WITHOUT = {  # why functions and classes have no line
         LabelBounds Labelled Line MarginTest OutperformanceInterval PerformanceCurve Policy
         PredictionRanks ProbabilityBest Queue Record Reliability Requirement Resampled RiskCoverage
         Robustness RuleCheck RuleCounts Saving SimultaneousDifferences SpearmanMoments SystemScores
-        ThresholdChoice ThresholdCosts ThresholdCounts ThresholdTuning TippingPoint TrainingVariation
+        ThresholdChoice ThresholdCounts ThresholdTuning TippingPoint TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
     "what others are handed": """Asked CallUnits DataSet Decisions File Fit Form Item Judged Margin Method
         Posteriors Reference Reproduction Sample Scores""",

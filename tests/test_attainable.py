@@ -61,7 +61,7 @@ def test_a_cap_lets_what_varies_be_anything_up_to_it():
 
 
 @pytest.mark.parametrize("given, words", [
-    (dict(costs=C, largest=9), "one matrix for all samples already says"),
+    (dict(costs=C, largest=9), "one matrix says"),
     (dict(costs=ce.ExampleCosts(fp=1, fn=[2, 50]), largest=9), "a sample costs 50; the cap is at least that"),
     (dict(costs=C, first=2), "first: 2 is none of the decisions [0, 1]"),
     (dict(costs=C, second="review"), "second: 'review' is none of the decisions"),
@@ -248,7 +248,7 @@ def test_the_largest_amount_of_a_population_can_be_stated():
     (dict(heaviest=9), "heaviest: without weights and clusters each sample weighs 1"),
     (dict(heaviest=2, clusters=np.repeat(np.arange(20), 5)),
      "heaviest: 2, but a unit weighs 5; the cap is at least that"),
-    (dict(largest=9), "largest: 9, but one matrix for all samples already says"),
+    (dict(largest=9), "largest: 9, but one matrix says"),
     (dict(method="bcost"), "method: 'bcost' is not for differences"),
     (dict(method="beting"), "method: 'beting' is unknown"),
 ])

@@ -107,9 +107,9 @@ CONTRACT = {
         cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
         count_rule(rule, y_true, values, *, costs=None, sample_weight=None, clusters=None, largest=None) -> RuleCounts
-        RuleCounts | counts outside losses bounds rows rule cells sample_weight clusters largest
-        check_rule(counts, *, max_cost=None, min_rates=None, history=None, heaviest=None, confidence=0.95) -> RuleCheck
-        RuleCheck | verdict table drift history n confidence notes exit_code to_frame
+        RuleCounts | counts outside losses bounds rule cells sample_weight clusters
+        check_rule(counts, *, max_cost=None, min_rates=None, heaviest=None, confidence=0.95) -> RuleCheck
+        RuleCheck | verdict table drift n confidence notes exit_code to_frame
     """,
     "training": """
         training_variation(estimators, X, y, costs, *, cv=5, repeats=10, rule='calibrated', priors=None, groups=None, rng=None, n_jobs=1) -> TrainingVariation

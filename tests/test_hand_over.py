@@ -215,7 +215,7 @@ test_what_is_refused = refuses([
     (lambda: certified_threshold(Y, P, confidence=.4),
      r"confidence: must lie in \(0.5, 1\), got 0.4; 95 % is .95"),
     (lambda: certified_threshold([0, 0], [.1, .2], priors=[.5, .5]),
-     "y_true: no sample of 1 although the priors give weight to it"),
+     "y_true: no sample of 1, whose prior is above 0"),
     (lambda: cascade(Y, P, 1 - np.eye(3), prices={"p": 1}), "models: a mapping name -> posteriors is needed"),
     (lambda: cascade(Y, {"m": P}, 1 - np.eye(3), prices={"m": 1}),
      "prices: with a single reader nothing is to be planned"),

@@ -423,7 +423,7 @@ CASES = {
         "check_rule": Case(via=lambda check, heavy=None, **options: check(load("planning").count_rule(
             load("policies").fit_rule(read()), Y, P2[:, 1], sample_weight=heavy), **options).table,
                            max_cost=given(2., first=1.), min_rates=given({"recall": .5}, max_cost=1.),
-                           history=given({}, max_cost=1.), confidence=given(.8, max_cost=1.),
+                           confidence=given(.8, max_cost=1.),
                            heaviest=given(50., max_cost=1., heavy=WEIGHT)),
         "ConfidenceSequence.first_outside": Case(via=lambda f, *_, **options: f(
             load("planning").confidence_sequence(E * 1., bounds=(0, 1)), **options),

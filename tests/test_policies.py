@@ -94,14 +94,14 @@ def test_three_classes_and_a_fourth_decision():
     own = ExampleCosts.from_array(rng.gamma(1, 1, (N, 3, 4)))
     policy = decide(P3, Y3, own, rng=0)
     np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, own))
-    with pytest.raises(ValueError, match="rule: 'tuned' cuts once"):
+    with pytest.raises(ValueError, match="rule: 'tuned' takes two"):
         decide(P3, Y3, THREE, rule="tuned")
 
 
 def test_what_scores_cannot_do():
     for rule in ("as given", "bayes"):
         with pytest.raises(ValueError,
-                           match="hands over scores, which have no scale; use 'calibrated' or 'tuned'"):
+                           match="needs posteriors, not scores; use 'calibrated' or 'tuned'"):
             decide(Scores(S), Y, COSTS, rule=rule)
     with pytest.raises(ValueError,
                        match=r"model: one is decided for, got \['a', 'b'\]; for several use cross_fit"):
@@ -563,7 +563,7 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
     saving = P * OWN.array[:, 1, 0] - (1 - P) * OWN.array[:, 0, 1]
     np.testing.assert_allclose(own.saving, saving)
     assert (np.diff(saving[np.argsort(own.place, kind="stable")]) <= 1e-12).all()
-    with pytest.raises(ValueError, match="model: 'd' hands over decisions, which have no order"):
+    with pytest.raises(ValueError, match="model: 'd': decisions have no order"):
         fits.queue("d")
     with pytest.raises(ValueError, match="y_true: Class 1 has 1 samples.*no expected saving"):
         cross_fit(read_samples([0, 0, 0, 1], Scores([1, 2, 3, 9]), COSTS)).queue("model")

@@ -470,7 +470,7 @@ ADVICE = {
     "a frame of costs that may lie either way": (lambda frame: decided(TWO, frame), EITHER_WAY, "frame",
                                                  "frame.rename_axis('class')", lambda: decided(TWO)),
     "a frame whose rows may be anything": (lambda **o: ce.CostMatrix.from_frame(EITHER_WAY, **o), {}, "",
-                                           "give classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"],
+                                           "classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"],
         decisions=["x", "y"]), "classes=['a', 'b']"),
     "labels without columns": (lambda **o: ce.AffineCalibrator(**o).fit(np.log(TWO),
         np.array(["well", "ill"])[BY_CHANCE]).alpha_, {}, "",
@@ -643,7 +643,7 @@ def test_up_to_the_ends_and_not_beyond(name):
 # stands beside it)
 
 LETTERS = ce.CostMatrix([[0, 1], [1, 0]], classes=["a", "b"])
-BY_NAME = "a Table of pyarrow; hand over a pandas or polars data frame, or an array"
+BY_NAME = "a Table of pyarrow; give a pandas or polars frame"
 GAPS = np.where(np.arange(60) % 3 == 0, np.nan, Y)
 
 
@@ -685,7 +685,7 @@ REFUSED = {
                                                 "class 1 has no example"),
     "three labels for two": (lambda: ce.soft_expected_cost([.1, .2], [0, 2], C, .5, 1), "y_true"),
     "costs of three for two": (lambda: ce.soft_expected_cost([.1, .2], [0, 1], 1 - np.eye(3), .5, 1),
-                               "3 x 3, but 2 classes"),
+                               "3 x 3, not 2 classes"),
     "a map of four classes": (lambda: ec._bayes_regions(1 - np.eye(4)), "two or three classes"),
     "an area of one class": (lambda: sc.auc_interval([1, 1], [.1, .2]), "y_true: both classes are needed"),
     "posteriors above 1": (lambda: ce.prediction_powered(GAPS, Y, C, 3 * P),

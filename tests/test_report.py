@@ -274,8 +274,7 @@ def test_a_class_without_samples_may_have_the_prior_0(case):
     costs = CostMatrix([[0, 1, 9], [4, 0, 9], [50, 50, 0]], classes=["a", "b", "rare"])
     y, p = rng.choice(["a", "b"], 200), rng.dirichlet([2, 2, .5], 200)
     with pytest.raises(ValueError,
-                       match="no sample of rare although the priors give weight to it; add samples, or set "
-                             "its prior to 0"):
+                       match="no sample of rare, whose prior is above 0; set it to 0"):
         evaluate(y, {"m": p}, costs, priors={"a": .6, "b": .3, "rare": .1})
     report = evaluate(y, {"m": p}, costs, priors={"a": .6, "b": .4, "rare": 0}, rng=0)
     share = np.array([(y == "a").mean(), (y == "b").mean()])
