@@ -19,36 +19,37 @@ from cost_eval.core import (
     Matrix,
     Priors,
     Rng,
-    Together,
     VBox,
     Vector,
 )
 
 # %% auto #0
-__all__ = ['Judged', 'Asked', 'SimultaneousDifferences', 'simultaneous_differences', 'judged_differences', 'together',
-           'judged_regrets', 'BestOf', 'best_of', 'judged_best', 'ProbabilityBest', 'probability_best',
-           'judged_probability', 'judged_uncertain', 'MarginTest', 'non_inferiority_test', 'Certificate', 'certify',
-           'judged_rate', 'uncertain_cost_interval', 'uncertain_cost_difference', 'explore_luck']
+__all__ = ['Units', 'Policy', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'simultaneous_differences', 'differences',
+           'regrets', 'BestOf', 'best_of', 'best_policy', 'ProbabilityBest', 'probability_best', 'probable_best',
+           'uncertain_costs', 'MarginTest', 'non_inferiority_test', 'Certificate', 'certify', 'rate_of',
+           'uncertain_cost_interval', 'uncertain_cost_difference', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
+from collections import ChainMap
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import beta, binom
 
 from cost_eval.bootstrap import (
-    Approximate,
     Difference,
     Interval,
+    Sample,
     difference,
-    independent_difference,
-    interval,
     loss_difference,
     loss_interval,
     metric_interval,
+    sample_difference,
+    sample_interval,
 )
 from .confusion import JointCounts
 from cost_eval.core import (
@@ -58,7 +59,6 @@ from cost_eval.core import (
     cheapest_first,
     cheapest_shared,
     check_1d,
-    check_choice,
     check_confidence,
     check_costs,
     check_counts,
@@ -78,7 +78,6 @@ from cost_eval.core import (
     labelled,
     needed_without_failure,
     numbered,
-    numbers,
     pandas,
     percent,
     power_of_two,
@@ -92,6 +91,707 @@ from .decisions import Requirement, read_requirements
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
+def _labels(names) -> np.ndarray:
+    "Names as an array: of text or of integers where all are, of objects otherwise."
+    label = np.empty(len(names), object)
+    label[:] = names
+    same = all(isinstance(name, str) for name in names) or all(isinstance(name, int) for name in names)
+    return np.array(names) if same else label
+
+# %% ../nbs/21_comparisons.ipynb #144e17c7
+@dataclass(frozen=True)
+class Units:
+    """Who is counted: samples, their weights and clusters, and where decisions will be taken.
+
+    Attributes
+    ----------
+    y : ndarray
+        (N,) classes, rows of the costs
+    priors : ndarray
+        (K,) of the deployment, or shares of the samples
+    shifted : bool
+        were priors given? The classes then are separate samples
+    weight : ndarray or None
+        (N,) weights
+    clusters : ndarray or None
+        (N,) number of each sample's cluster
+    repeats : ndarray or None
+        (N,) how many samples each row stands for; None: one
+    heaviest : float or None
+        weight of the heaviest unit that can occur; None: of the heaviest seen
+    method : str
+        of every interval and difference, a key of `METHODS` or "auto"
+    rng : Generator or None
+        of what is drawn
+    """
+
+    y: np.ndarray
+    priors: np.ndarray
+    shifted: bool
+    weight: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+    repeats: np.ndarray | None = None
+    heaviest: float | None = field(default=None, kw_only=True)
+    method: str = field(default="auto", kw_only=True)
+    rng: Any = field(default=None, kw_only=True)
+
+    @property
+    def mass(self) -> np.ndarray | None:
+        "(N,) what each row counts: its weight, or how many samples it stands for; None: 1."
+        return self.repeats if self.weight is None else self.weight
+
+    @property
+    def n(self) -> int:
+        "Samples."
+        return len(self.y) if self.repeats is None else int(self.repeats.sum())
+
+    @property
+    def samples_of_classes(self) -> np.ndarray:
+        "(K,) samples of each class, without weights."
+        return np.bincount(self.y, self.repeats, len(self.priors)).astype(np.int64)
+
+    @cached_property
+    def class_sizes(self) -> np.ndarray:
+        "(K,) samples of each class, or their weight."
+        return np.bincount(self.y, self.mass, len(self.priors))
+
+    @property
+    def effective_sizes(self) -> np.ndarray:
+        "(K,) how many equally weighted samples of each class would be as precise, at least 1."
+        if self.weight is None:
+            return np.maximum(self.samples_of_classes, 1)
+        weight = self.weight / power_of_two(self.weight, None)
+        sizes, squares = (np.bincount(self.y, part, len(self.priors)) for part in (weight, weight**2))
+        return np.maximum(ratio(sizes**2, squares, undefined=0.0), 1)
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        "(K,) weights of the classes under which the samples have the deployment's priors."
+        sizes = self.class_sizes
+        return ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
+
+    @cached_property
+    def mass_at_priors(self) -> np.ndarray | None:
+        "(N,) the same at the deployment's priors."
+        if not self.shifted:
+            return self.mass
+        of_class = self.class_weights[self.y]
+        return of_class if self.mass is None else of_class * self.mass
+
+    @cached_property
+    def kept(self) -> slice | np.ndarray:
+        "Rows that count: of positive weight, and of classes that the deployment has."
+        mass = self.mass_at_priors
+        return slice(None) if mass is None or mass.all() else np.flatnonzero(mass > 0)
+
+    @property
+    def can_come(self) -> np.ndarray:
+        "(K,) which classes there are where decisions will be taken."
+        return self.priors > 0 if self.shifted else np.ones(len(self.priors), bool)
+
+    @property
+    def stratified(self) -> bool:
+        """Is each class a sample of its own? A cluster may hold several, so that weights restore the priors
+        of clusters.
+        """
+        return self.shifted and self.clusters is None
+
+    @property
+    def one_cluster(self) -> bool:
+        "Is all that counts a single cluster of several rows?"
+        own = () if self.clusters is None else self.clusters[self.kept]
+        return len(own) > 1 and np.ptp(own) == 0
+
+    def known(self, rows: Any, priors: Any = None) -> bool:
+        "Do some of the rows weigh something, at `priors` those of every class that counts?"
+        sizes = np.bincount(self.y[rows], None if self.mass is None else self.mass[rows], len(self.priors))
+        return bool((sizes > 0).any() if priors is None else (sizes[priors > 0] > 0).all())
+
+    def mean(self, values: np.ndarray) -> float:
+        "The mean of values of the rows (N,), at the deployment's priors."
+        return float(np.average(values, weights=self.mass_at_priors))
+
+    def counts(self, codes: list, sizes: list) -> np.ndarray:
+        "Counts of combinations of codes, whole without weights."
+        found = count_cells(codes, sizes, self.mass)
+        return np.rint(found).astype(np.int64) if self.weight is None else found
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What was decided about each sample: by a model under a rule, or the same for everybody.
+
+    Attributes
+    ----------
+    model, rule : str
+        what it is called
+    decisions : ndarray
+        (N,) columns of the costs, or mixtures of them
+    main : bool
+        by the rule that was declared
+    cut : tuple
+        threshold, and the range of thresholds that decide alike
+    can : int, tuple or None
+        columns of the costs that can be taken: one of a constant that was declared; None: all
+    """
+
+    model: Any
+    rule: str
+    decisions: np.ndarray
+    main: bool = False
+    cut: tuple = (np.nan, np.nan, np.nan)
+    can: Any = None
+
+
+class Mean(NamedTuple):
+    "A mean of units: the value of each (N,), its least and largest by class (K,), decisions it is made of."
+
+    losses: Losses
+    values: np.ndarray
+    ends: tuple
+    can: tuple | None = None
+    sign: float = 1.0
+
+    @property
+    def ends_of_mean(self) -> tuple:
+        "The least and the largest mean that can be."
+        (low, high), priors = self.ends, self.losses.priors
+        ends = (low @ priors, high @ priors) if self.losses.shifted else (low.min(), high.max())
+        return ends if self.sign > 0 else (-ends[1], -ends[0])
+
+    @property
+    def estimate(self) -> float:
+        "The mean."
+        return self.sign * self.losses.mean(self.values)
+
+    def counted(self) -> tuple[np.ndarray, np.ndarray]:
+        "Counts of values, those among them that can occur, and these: (S, L) by class if there are priors."
+        low, high = self.ends
+        levels = np.unique(np.r_[self.values, low, high])
+        codes = [self.losses.y, np.searchsorted(levels, self.values)]
+        counts = self.losses.counts(codes, [len(low), len(levels)])
+        if not self.losses.shifted:
+            return counts.sum(0, keepdims=True), self.sign * levels[None]
+        used, levels = self.losses.priors > 0, np.clip(levels, low[:, None], high[:, None])
+        return counts[used], self.sign * levels[used] * self.losses.priors[used, None]
+
+    def strata(self, first: int, by_row: bool) -> tuple:
+        "Values, strata (from `first` on), weights and clusters of rows; of strata shares and bounds."
+        units, kept, (low, high) = self.losses, self.losses.kept, self.ends
+        columns = units.weight if units.stratified else units.mass_at_priors, units.clusters
+        code = first + (units.y if units.stratified else np.zeros_like(units.y))
+        shares, bounds = {first: self.sign}, {first: (low[units.can_come].min(), high[units.can_come].max())}
+        if units.stratified:
+            shares = {first + k: self.sign * p for k, p in enumerate(units.priors) if p > 0}
+            bounds = {first + k: pair for k, pair in enumerate(zip(low, high))}
+        if by_row and self.can is not None:
+            bounds = units.attainable_of_rows(*self.can) or bounds
+        rows = (None if v is None else v[kept] for v in columns)
+        return self.values[kept], code[kept], *rows, shares, bounds
+
+
+class Question(NamedTuple):
+    """One question about decisions: a mean, or one minus another.
+
+    Attributes
+    ----------
+    losses : Losses
+        of which samples
+    sides : tuple
+        decisions (N,) that are asked about, one or two
+    means : callable
+        means(losses, *sides) -> a list of one `Mean`, or of two separate samples
+    tested : bool
+        is it tested whether it is 0?
+    model, against, part : str
+        what is asked about
+    """
+
+    losses: Losses
+    sides: tuple
+    means: Callable
+    tested: bool = False
+    model: Any = ""
+    against: Any = ""
+    part: Any = ""
+
+
+@dataclass(frozen=True)
+class Losses(Units):
+    """What decisions about the units cost: every question about them is the mean of some values of these.
+
+    Decisions are columns of the costs, or from M on mixtures of these.
+
+    Attributes
+    ----------
+    costs : CostMatrix
+        (K, M), of an average sample
+    own : ndarray or None
+        (N, K, M), where each sample has its own costs
+    largest : float or None
+        cap on the amounts of own costs; None: those of these rows
+    possible : ndarray or None
+        (N', K, M) own costs of all rows of which these are a random part; None: `own`
+    mixed : ndarray or None
+        (C, M) shares of the decisions in C mixtures of them, which decisions M, M + 1, ... then stand for:
+        of a sample that draws of the folds decide about differently. It costs the mean
+    drawn : ndarray or None
+        (D, C) what these stand for in each of D draws, of a rule whose draws are tested one by one (all its
+        decisions are mixtures, then); -1 of the others
+    """
+
+    costs: CostMatrix = field(kw_only=True)
+    own: np.ndarray | None = field(default=None, kw_only=True)
+    largest: float | None = field(default=None, kw_only=True)
+    possible: np.ndarray | None = field(default=None, kw_only=True)
+    mixed: np.ndarray | None = field(default=None, kw_only=True)
+    drawn: np.ndarray | None = field(default=None, kw_only=True)
+
+    @property
+    def counted(self) -> bool:
+        "Do counts of classes and decisions hold all that matters?"
+        return self.own is None and self.clusters is None and self.weight is None
+
+    @property
+    def mixtures(self) -> np.ndarray:
+        "(M + C, M) shares of the decisions: those of a single one, and the mixtures."
+        alone = np.eye(self.costs.shape[1])
+        return alone if self.mixed is None else np.concatenate([alone, self.mixed])
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        "(K, M + C) costs of decisions and mixtures."
+        return self.costs.array if self.mixed is None else self.costs.array @ self.mixtures.T
+
+    @cached_property
+    def costs_of_rows(self) -> np.ndarray:
+        "(N, M) what each decision about a sample would cost."
+        return self.costs.array[self.y] if self.own is None else self.own[np.arange(len(self.y)), self.y]
+
+    def losses(self, decisions: np.ndarray) -> np.ndarray:
+        "(N,) what each sample cost, of a mixture on average."
+        if self.own is None:
+            return self.table[self.y, decisions]
+        if self.mixed is None:
+            places = np.arange(0, self.costs_of_rows.size, self.costs.shape[1]) + decisions
+            return self.costs_of_rows.take(places)
+        return np.einsum("nm,nm->n", self.costs_of_rows, self.mixtures[decisions])
+
+    def cost(self, decisions: np.ndarray, *, at_priors: bool = True) -> float:
+        "Expected cost per sample, at the deployment's priors or as the samples are."
+        if self.counted:
+            counts = self.counts([self.y, decisions], [*self.table.shape])
+            counts = counts * (self.class_weights[:, None] if at_priors else 1.0)
+            return float((counts * self.table).sum() / counts.sum())
+        mass = self.mass_at_priors if at_priors else self.mass
+        return float(np.average(self.losses(decisions), weights=mass))
+
+    def cells(self, decisions: np.ndarray) -> np.ndarray:
+        "(K, M) counts, of a mixture its shares."
+        found = self.counts([self.y, decisions], [*self.table.shape])
+        return found if self.mixed is None else found @ self.mixtures
+
+    def shares(self, decisions: np.ndarray) -> np.ndarray:
+        "(K, M) shares of the cells at the deployment's priors."
+        return ratio(self.cells(decisions), self.class_sizes[:, None], undefined=0.0) * self.priors[:, None]
+
+    @property
+    def any_row(self) -> np.ndarray | None:
+        "(N', K, M) own costs of all rows that could have come."
+        return self.own if self.possible is None else self.possible
+
+    @property
+    def cheapest(self) -> tuple[np.ndarray, np.ndarray]:
+        "(K,) what the cheapest decision for a sample's class costs: at least, at most."
+        paid = (self.costs.array[None] if self.any_row is None else self.any_row).min(2)
+        return paid.min(0), paid.max(0)
+
+    @property
+    def widest(self) -> np.ndarray:
+        "(K, M) costs of an unseen sample: for each class as in the row whose decisions differ most."
+        own = self.any_row
+        if own is None:
+            return self.costs.array
+        found = own[np.ptp(own, axis=2).argmax(0), np.arange(own.shape[1])]
+        if self.largest is None:
+            return found
+        return np.where(np.ptp(own, axis=0) > 0, np.sign(found) * self.largest, found)
+
+    @cached_property
+    def _ends(self) -> dict:
+        "What was found attainable, by the decisions of the two sides."
+        return {}
+
+    def attainable(self, first: Any = None, second: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """(K,) the least and the largest loss of a sample of each class, or with `second` the difference of
+        two, given the columns of the costs that each side can take (one, several; None: all).
+        """
+        if (first, second) not in self._ends:
+            own = self.any_row
+            costs = self.costs.array if own is None else ExampleCosts.from_array(own)
+            found = attainable(costs, first, second, largest=self.largest, by_class=True)
+            self._ends[first, second] = found
+        return self._ends[first, second]
+
+    def attainable_of_rows(self, *can: Any) -> tuple | None:
+        "The same of each row that counts, (N,); None where all are alike or only a cap is known."
+        if self.own is None or self.largest is not None or self.possible is not None:
+            return None
+        every = tuple(range(self.costs.shape[1]))
+        sides = (np.atleast_1d(every if one is None else one) for one in can)
+        least, most = ends_of_rows(self.own[self.kept], *sides)
+        if self.stratified:
+            here = self.y[self.kept], np.arange(least.shape[1])
+            return least[here], most[here]
+        return least[self.can_come].min(0), most[self.can_come].max(0)
+
+    def take(self, rows: Any, *, priors: Priors | None = None) -> "Losses":
+        "Some of the samples, at their own shares of the classes or at `priors`."
+        names = ("y", "weight", "clusters", "repeats", "own")
+        part: dict = {name: v if (v := getattr(self, name)) is None else v[rows] for name in names}
+        mass = part["repeats"] if part["weight"] is None else part["weight"]
+        sizes = np.bincount(part["y"], mass, self.costs.shape[0])
+        target = as_priors(priors, self.costs.classes, sizes=sizes)
+        return replace(self, priors=target, shifted=priors is not None, **part)
+
+    def by_draw(self, *sides: np.ndarray) -> bool:
+        "Are the draws of a rule, one of these decisions (N,) each, tested one by one?"
+        if self.drawn is None:
+            return False
+        first = [int(decided[0]) - self.costs.shape[1] for decided in sides if len(decided)]
+        return any(k >= 0 and self.drawn[0, k] >= 0 for k in first)
+
+    @cached_property
+    def _draws(self) -> tuple["Losses", np.ndarray]:
+        """The samples without what is tested draw by draw, and (D, M + C) the decisions that decisions and
+        mixtures stand for in each draw.
+        """
+        M, of_mean = self.costs.shape[1], int((self.drawn[0] < 0).sum())
+        mean = replace(self, mixed=self.mixed[:of_mean] if of_mean else None, drawn=None)
+        alone = np.tile(np.arange(M + of_mean), (len(self.drawn), 1))
+        return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
+
+    def in_draws(self, *sides: np.ndarray) -> tuple["Losses", list, np.ndarray]:
+        """The samples, what these decisions (N,) are in the draws that are tested one by one, every answer
+        once, and which of them each draw has (D,).
+        """
+        if not self.by_draw(*sides):
+            return self, [sides], np.zeros(1, int)
+        mean, drawn = self._draws
+        used = np.unique(np.concatenate([np.unique(decided) for decided in sides]))
+        _, first, place = np.unique(drawn[:, used], axis=0, return_index=True, return_inverse=True)
+        return mean, [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
+
+    def asks(self, policy: Policy, ends: tuple | None = None) -> Question:
+        "What a policy costs; the least and the largest loss of each class (K,) are known, or follow."
+
+        def means(losses, decided):
+            known = losses.attainable(policy.can) if ends is None else ends
+            return [Mean(losses, losses.losses(decided), known, (policy.can,))]
+
+        return Question(self, (policy.decisions,), means, model=policy.model)
+
+    def minus(self, first: Policy, second: Policy) -> Question:
+        "What one policy costs more than another on the same samples."
+        can = first.can, tuple(range(self.costs.shape[1])) if second.can is None else second.can
+
+        def means(losses, one, other):
+            return [Mean(losses, losses.losses(one) - losses.losses(other), losses.attainable(*can), can)]
+
+        sides = first.decisions, second.decisions
+        return Question(self, sides, means, True, first.model, second.model)
+
+    def gap(self, policy: Policy, side: np.ndarray, priors: Any = None, part: Any = "") -> Question:
+        """What a policy costs on one side (N,) more than on the other, two separate samples, at the shares of
+        the classes that each has or at `priors`.
+        """
+        rows = np.flatnonzero(side), np.flatnonzero(~side)
+
+        def means(losses, decided):
+            both = [(losses.take(own, priors=priors), decided[own]) for own in rows]
+            paid = [(side, side.losses(own), side.attainable(), None) for side, own in both]
+            return [Mean(*one, sign) for one, sign in zip(paid, (1.0, -1.0))]
+
+        return Question(self, (policy.decisions,), means, True, policy.model, part=part)
+
+    def at(self, policy: Policy, rows: np.ndarray, priors: Any = None) -> Question | None:
+        "What a policy costs on some rows; None where they lack a class that counts, or all."
+        if not self.known(rows, priors):
+            return None
+        return self.take(rows, priors=priors).asks(replace(policy, decisions=policy.decisions[rows]))
+
+    def rate(self, policy: Policy, asked: Requirement) -> Question | None:
+        "A rate of decisions, at the priors where they were given; None where nothing is known of it."
+        rows = np.flatnonzero(asked.among[self.y, policy.decisions])
+        if self.shifted and (asked.among.all(1) != asked.among.any(1)).any():
+            return None
+        table = CostMatrix(asked.cells * 1.0, classes=self.costs.classes, decisions=self.costs.decisions)
+        priors = self.priors if self.shifted and asked.among.all() else None
+        return self.at_costs(table).at(policy, rows, priors)
+
+    def at_costs(self, costs: CostMatrix) -> "Losses":
+        "The same samples at one cost matrix."
+        return replace(self, costs=costs, own=None, possible=None, largest=None)
+
+    def parts(self, policy: Policy, groups: Any = None) -> Iterator[tuple]:
+        "Kind and share of each sample (N,) of each cell, class and group, and what it adds to the cost."
+        labels, said = self.costs.classes, self.costs.decisions
+        own = np.eye(len(labels))
+        for i, j in np.ndindex(*self.costs.shape):
+            low, high = (own[i] * end for end in self.attainable(j))
+            ends, name = (np.minimum(low, 0), np.maximum(high, 0)), f"{labels[i]} decided {said[j]}"
+            share = (self.y == i) * self.mixtures[policy.decisions, j]
+            yield "cell", share, self._part(policy, name, self.y == i, ends, j)
+        for i, label in enumerate(labels):
+            low, high = (own[i] * end for end in self.attainable())
+            yield "class", self.y == i, self._part(policy, str(label), self.y == i, (low, high))
+        known, code = ((), None) if groups is None else numbered(groups, ascending=True)
+        for g, label in enumerate(known):
+            low, high = self.take(np.flatnonzero(code == g)).attainable()
+            ends = np.minimum(low, 0), np.maximum(high, 0)
+            yield "group", code == g, self._part(policy, str(label), code == g, ends)
+
+    def _part(self, policy: Policy, name: str, here: np.ndarray, ends: tuple, column: Any = None) -> Question:
+        "What some rows add to the cost, or those of them that are decided so."
+
+        def means(losses, decided):
+            paid = losses.losses(decided)
+            if column is not None:
+                paid = losses.mixtures[decided, column] * losses.costs_of_rows[:, column]
+            return [Mean(losses, np.where(here, paid, 0.0), ends)]
+
+        return Question(self, (policy.decisions,), means, model=policy.model, part=name)
+
+# %% ../nbs/21_comparisons.ipynb #fd4b14f5
+@result
+class Answers(Result):
+    """What is known of several questions.
+
+    Attributes
+    ----------
+    model, against, part : ndarray
+        (P,) what was asked about
+    estimate, low, high : ndarray
+        (P,) means or differences, first minus second, and the ends of their intervals
+    p_value : ndarray
+        (P,) of zero, adjusted where all are to be right at once; NaN where nothing was tested
+    told_apart : ndarray
+        (P,) of bool: zero is rejected, `p_value < 1 - confidence`; 0 is then not inside the interval
+    seen : ndarray
+        (P,) costly cases that an approximate line rests on; NaN of others
+    method, guarantee : str
+        how, and what is promised
+    confidence : float
+        of each interval, or that all hold at once
+    notes : tuple of str
+        what to know before the numbers are used
+    """
+
+    model: np.ndarray
+    against: np.ndarray
+    part: np.ndarray
+    estimate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    p_value: np.ndarray
+    told_apart: np.ndarray
+    seen: np.ndarray
+    method: str
+    guarantee: str
+    confidence: float
+    notes: tuple = ()
+
+    def __repr__(self):
+        apart = f"{len(self.model)} questions, {int(self.told_apart.sum())} told apart"
+        return f"Answers({apart}, {self.method}, {percent(self.confidence)})"
+
+    def frame_columns(self) -> dict:
+        names = ("model", "against", "part", "estimate", "low", "high", "p_value", "told_apart")
+        return {name: column for name in names if (column := getattr(self, name)).astype(str).any()}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        "Each interval, a line at no difference; returns the Axes."
+        ax = ensure_axes(ax, figsize=(4.9, 0.9 + 0.4 * len(self.model)))
+        for i in range(len(self.model)):
+            color = COLORS[2] if self.told_apart[i] else COLORS[8]
+            ax.plot([self.low[i], self.high[i]], [i, i], color=color, ls="-", lw=3, solid_capstyle="butt")
+            ax.plot(self.estimate[i], i, "o", color="black", ms=4)
+        ax.axvline(0, color="0.4", lw=1, ls="--")
+        ax.set_xlabel("difference of the cost per sample")
+        return name_rows(ax, [f"{a} − {b}" for a, b in zip(self.model, self.against)])
+
+
+def ask(
+    questions: Any,
+    *,
+    confidence: float = 0.95,
+    jointly: bool = False,
+    approximate: bool = False,
+    few: bool = False,
+) -> Answers:
+    """Answers to questions about the means of losses: intervals, and p-values of zero.
+
+    Where draws of the folds are tested one by one, the answers of the draws are merged at half the level:
+    middle ends, and twice the middle p-value.
+
+    Parameters
+    ----------
+    questions : iterable of Question
+        P of them
+    confidence : float, default 0.95
+        of each interval
+    jointly : bool, default False
+        are all to be right at once? Each interval then has 1 - (1 - confidence) / P, and the p-values are
+        adjusted step by step (Holm 1979); where that rejects and the interval still holds 0, its end is moved
+        to 0. Approximate lines are held together by Bonferroni's bound
+    approximate : bool, default False
+        the approximate lines (`cost_eval.bootstrap.Approximate`)
+    few : bool, default False
+        may there be too few samples for the method? The ends are NaN then
+
+    Returns
+    -------
+    Answers
+        in the order of the questions
+
+    Examples
+    --------
+    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
+    >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
+    >>> bold = Policy("bold", "as given", np.where(np.arange(100) < 20, 1, y))
+    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 85, 0, y))
+    >>> found = ask([losses.minus(bold, shy)])
+    >>> found.estimate.round(4).tolist(), found.told_apart.tolist()
+    ([-0.3], [False])
+    """
+    questions, confidence = list(questions), check_confidence(confidence)
+    many = max(len(questions), 1) if jointly else 1
+    level, asked, places = 1 - (1 - confidence) / many, [], []
+    for one in questions:
+        losses, draws, place = one.losses.in_draws(*one.sides)
+        each = level if losses is one.losses else (1 + level) / 2
+        places.append(len(asked) + place)
+        asked += [(one.tested, each, partial(one.means, losses, *sides)) for sides in draws]
+    found, said = _found(asked, approximate, few)
+    estimate, low, high, p, seen = np.reshape([_merged(found[:, place]) for place in places], (-1, 5)).T
+    notes = tuple(dict.fromkeys(note for one in said for note in one.notes))
+    if approximate:
+        p = np.minimum(1, many * p)
+    elif jointly and any(one.tested for one in questions):
+        p, low, high, moved = _stepwise(p, estimate, low, high, confidence)
+        notes += moved
+    columns = (_labels([getattr(one, name) for one in questions]) for name in ("model", "against", "part"))
+    method = "; ".join(dict.fromkeys(one.method for one in said))
+    guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
+    ends = estimate, low, high, p, p < 1 - confidence, seen
+    return Answers(*columns, *ends, method, guarantee, confidence, notes)
+
+
+def _merged(found: np.ndarray) -> np.ndarray:
+    """Of answers (5, D) the mean, middle ends, and twice the middle p-value: whatever their dependence, it is
+    at most alpha with probability alpha if each is valid (Rüger 1978).
+    """
+    if found.shape[1] == 1:
+        return found[:, 0]
+    mean, low, high, p, seen = found
+    up = low > -high  # a draw speaks for the side on which it has more
+    middle = [np.quantile(np.where(s, p, np.maximum(p, 1)), 0.5, method="higher") for s in (up, ~up)]
+    low, high = np.quantile(low, 0.5, method="lower"), np.quantile(high, 0.5, method="higher")
+    return np.array([mean.mean(), low, high, np.minimum(1, 2 * np.minimum(*middle)), seen.min()])
+
+
+def _stepwise(p, estimate, low, high, confidence) -> tuple:
+    "Holm's p-values, ends that say the same, and what is to be said where one was moved."
+    p = holm(p)
+    moved = (p < 1 - confidence) & (low < 0) & (high > 0)
+    low, high = np.where(moved & (estimate > 0), 0.0, low), np.where(moved & (estimate < 0), 0.0, high)
+    told = f"{moved.sum()} of {len(p)} pairs are told apart by Holm's steps alone"
+    return p, low, high, (f"{told}: there the end next to 0 was moved to 0",) if moved.any() else ()
+
+
+def _found(asked: list, approximate: bool, few: bool) -> tuple[np.ndarray, list]:
+    "(5, P) means, ends, p-values and costly cases seen, and what the engine says; equal shapes at once."
+    found, said, calls = np.full((5, len(asked)), np.nan), list[Any](), dict[Any, list]()
+    for k, (tested, level, make) in enumerate(asked):
+        means = make()
+        losses = means[0].losses
+        found[0, k] = sum(one.estimate for one in means)
+        if not approximate and (settled := _settled(means, tested)):
+            found[1:4, k] = settled
+        elif losses.counted:
+            sample = _sample_of(means)
+            single = few and losses.method not in ("auto", "clopper_pearson") and k
+            alike = tested, level, sample.kind, sample.m.shape, single
+            calls.setdefault(alike, []).append((k, sample, losses))
+        else:
+            values, options = _of_rows(means, approximate)
+            data = (loss_difference, values, 0 * values) if tested else (loss_interval, values)
+            said += _told(found, [k], partial(*data, **options), losses, level, approximate, few)
+    for (tested, level, kind, *_), stack in calls.items():
+        places, samples, (losses, *_) = zip(*stack)
+        m, a, unit = (np.stack(column) for column in zip(*((one.m, one.a, one.unit) for one in samples)))
+        asks = partial(sample_difference if tested else sample_interval, Sample(m, a, None, unit, kind))
+        said += _told(found, places, asks, losses, level, approximate, few)
+    return found, said
+
+
+def _told(found, places, asks, losses, level, approximate, few) -> list:
+    "Put in place what the engine answers, and return that; nothing where there are too few."
+    method = losses.method
+    if approximate:  # any one that answers at once will do
+        several = losses.clusters is None and losses.samples_of_classes[losses.priors > 0].min() > 1
+        method = "normal" if several else "clopper_pearson"
+    try:
+        answer = asks(method=method, confidence=level, rng=copy.deepcopy(losses.rng))
+    except TooFew:
+        if not few:
+            raise
+        return []
+    ends = answer.approximate if approximate else answer
+    for row, name in enumerate(("mean", "low", "high", "p_value", "seen")):
+        if hasattr(ends, name):
+            found[row, list(places)] = getattr(ends, name)
+    return [answer]
+
+
+def _settled(means: list, tested: bool) -> tuple | None:
+    "Ends and p-value where all is known, or nothing but what is possible: of a single cluster."
+    one, (low, high), here = means[0], means[0].ends, means[0].losses.can_come
+    same = not tested and (low == high)[here].all() and (one.losses.shifted or not np.ptp(low))
+    if same or any(one.losses.one_cluster for one in means):
+        return *np.sum([one.ends_of_mean for one in means], axis=0), 1.0
+    return None
+
+
+def _sample_of(means: list) -> Sample:
+    "Of counts: for each mean, with priors for each of its classes, a stratum."
+    strata = [one.counted() for one in means]
+    width = max(counts.shape[1] for counts, _ in strata)
+    blank = [((0, 0), (0, width - counts.shape[1])) for counts, _ in strata]
+    m = np.concatenate([np.pad(counts, more) for (counts, _), more in zip(strata, blank)])
+    a = np.concatenate([np.pad(levels, more, "edge") for (_, levels), more in zip(strata, blank)])
+    kind = "strata" if len(m) > 1 else "two costs" if width <= 2 else "examples"
+    unit = power_of_two(a, None)
+    return Sample(m, a / unit, None, unit, kind)
+
+
+def _of_rows(means: list, by_row: bool) -> tuple[np.ndarray, dict]:
+    "Of rows: values, and the options of `loss_interval`, with the same strata."
+    K, units = len(means[0].ends[0]), means[0].losses
+    values, strata, weight, clusters, shares, bounds = zip(
+        *(one.strata(K * s, by_row) for s, one in enumerate(means))
+    )
+    options: dict = {"strata": np.concatenate(strata), "shares": dict(ChainMap(*shares))}
+    options["bounds"] = bounds[0] if by_row else dict(ChainMap(*bounds))
+    for name, columns in (("sample_weight", weight), ("clusters", clusters)):
+        options[name] = None if columns[0] is None else np.concatenate(columns)
+    if units.heaviest is not None:
+        restored = units.shifted and not units.stratified
+        caps = [one.losses.class_weights.max() if restored else 1.0 for one in means]
+        options["heaviest"] = units.heaviest * max(caps)
+    return np.concatenate(values), options
+
+# %% ../nbs/21_comparisons.ipynb #5d93ebd7
 def _named(decisions) -> dict:
     "Name -> decisions (N,): of a mapping, of a data frame's columns, or of the rows of an array (0..S-1)."
     if hasattr(decisions, "columns"):
@@ -111,653 +811,9 @@ def _named(decisions) -> dict:
         raise ValueError(f"decisions: two or more models are needed to compare, got {len(named)}")
     return named
 
-# %% ../nbs/21_comparisons.ipynb #144e17c7
-@dataclass(frozen=True)
-class Judged:
-    """Samples that models decide about, what errors about them cost, and where decisions will be taken.
 
-    The engine of chapter 20 is asked here about several models' decisions, given as columns of the costs.
-
-    Attributes
-    ----------
-    y : ndarray
-        (N,) rows of the costs
-    costs : CostMatrix
-        (K, M), of an average sample
-    own : ndarray or None
-        (N, K, M), where each sample has its own costs
-    priors : ndarray
-        (K,) of the deployment, or shares of the samples
-    shifted : bool
-        were priors given? The classes then are separate samples
-    weight : ndarray or None
-        (N,) weights
-    clusters : ndarray or None
-        (N,) number of each sample's cluster
-    repeats : ndarray or None
-        (N,) how many samples each row stands for; None: one
-    heaviest : float or None
-        weight of the heaviest unit that can occur; None: of the heaviest seen
-    largest : float or None
-        cap on the amounts of own costs; None: those of these rows
-    possible : ndarray or None
-        (N', K, M) own costs of all rows of which these are a random part; None: `own`
-    method : str
-        of every interval and difference, a key of `METHODS` or "auto"
-    rng : Generator or None
-        of what is drawn
-    mixed : ndarray or None
-        (C, M) shares of the decisions in C mixtures of them, which decisions M, M + 1, ... then stand for:
-        of a sample that draws of the folds decide about differently. It costs the mean
-    drawn : ndarray or None
-        (D, C) what these stand for in each of D draws, of a rule whose draws are tested one by one (all its
-        decisions are mixtures, then); -1 of the others
-    """
-
-    y: np.ndarray
-    costs: CostMatrix
-    own: np.ndarray | None
-    priors: np.ndarray
-    shifted: bool
-    weight: np.ndarray | None = None
-    clusters: np.ndarray | None = None
-    repeats: np.ndarray | None = None
-    heaviest: float | None = field(default=None, kw_only=True)
-    largest: float | None = field(default=None, kw_only=True)
-    possible: np.ndarray | None = field(default=None, kw_only=True)
-    method: str = field(default="auto", kw_only=True)
-    rng: Any = field(default=None, kw_only=True)
-    mixed: np.ndarray | None = field(default=None, kw_only=True)
-    drawn: np.ndarray | None = field(default=None, kw_only=True)
-
-    @property
-    def mixtures(self) -> np.ndarray:
-        "(M + C, M) shares of the decisions: those of a single one, and the mixtures."
-        alone = np.eye(self.costs.shape[1])
-        return alone if self.mixed is None else np.concatenate([alone, self.mixed])
-
-    @cached_property
-    def table(self) -> np.ndarray:
-        "(K, M + C) costs of decisions and mixtures."
-        return self.costs.array if self.mixed is None else self.costs.array @ self.mixtures.T
-
-    @property
-    def repeated(self) -> bool:
-        "Is the weight how often each row stands in the data?"
-        return self.repeats is not None and self.weight is self.repeats
-
-    @property
-    def counted(self) -> bool:
-        "Do the confusion counts hold all that matters?"
-        return self.own is None and self.clusters is None and (self.weight is None or self.repeated)
-
-    @property
-    def n(self) -> int:
-        "Samples."
-        return len(self.y) if self.repeats is None else int(self.repeats.sum())
-
-    @property
-    def samples_of_classes(self) -> np.ndarray:
-        "(K,) samples of each class, without weights."
-        return np.bincount(self.y, self.repeats, self.costs.shape[0]).astype(np.int64)
-
-    @cached_property
-    def class_sizes(self) -> np.ndarray:
-        "(K,) samples of each class, or their weight."
-        return np.bincount(self.y, self.weight, self.costs.shape[0])
-
-    @property
-    def effective_sizes(self) -> np.ndarray:
-        "(K,) how many equally weighted samples of each class would be as precise, at least 1."
-        if self.weight is None or self.repeated:
-            return np.maximum(self.samples_of_classes, 1)
-        weight = self.weight / power_of_two(self.weight, None)
-        sizes, squares = (np.bincount(self.y, part, self.costs.shape[0]) for part in (weight, weight**2))
-        return np.maximum(ratio(sizes**2, squares, undefined=0.0), 1)
-
-    @property
-    def given_priors(self) -> np.ndarray | None:
-        "Priors, where they were given."
-        return self.priors if self.shifted else None
-
-    @cached_property
-    def weight_at_priors(self) -> np.ndarray | None:
-        "(N,) weights under which the samples have the deployment's priors."
-        if not self.shifted:
-            return self.weight
-        per_class = self.class_weights
-        return per_class[self.y] if self.weight is None else per_class[self.y] * self.weight
-
-    @property
-    def class_weights(self) -> np.ndarray:
-        "(K,) weights of the classes under which the samples have the deployment's priors."
-        sizes = self.class_sizes
-        return ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
-
-    @cached_property
-    def kept(self) -> slice | np.ndarray:
-        "Samples that count: of positive weight, and of classes that the deployment has."
-        weight = self.weight_at_priors
-        return slice(None) if weight is None or weight.all() else np.flatnonzero(weight > 0)
-
-    def take(self, rows: Any, *, priors: Priors | None = None) -> "Judged":
-        "Some of the samples, at their own shares of the classes or at `priors`."
-        names = ("own", "weight", "clusters", "repeats")
-        columns = {name: getattr(self, name) for name in names}
-        part: dict = {name: None if v is None else v[rows] for name, v in columns.items()}
-        y = self.y[rows]
-        part["weight"] = part["repeats"] if self.repeated else part["weight"]
-        sizes = np.bincount(y, part["weight"], self.costs.shape[0])
-        target = as_priors(priors, self.costs.classes, sizes=sizes)
-        same = ("heaviest", "largest", "possible", "method", "rng", "mixed", "drawn")
-        part |= {name: getattr(self, name) for name in same}
-        return Judged(y, self.costs, priors=target, shifted=priors is not None, **part)
-
-    def options(self) -> dict:
-        """What `loss_interval` is told about the samples kept: weights, clusters, strata. With priors each
-        class is a sample of its own; but a cluster may hold several classes, so weights restore the priors.
-        """
-        given: dict = {"sample_weight": self.weight, "clusters": self.clusters}
-        if self.stratified:
-            given["strata"] = self.y
-        elif self.shifted:
-            given["sample_weight"] = self.weight_at_priors
-        given = {name: v if v is None else v[self.kept] for name, v in given.items()}
-        if "strata" in given:
-            given["shares"] = {k: float(v) for k, v in enumerate(self.priors) if v > 0}
-        if self.heaviest is not None:
-            restored = self.shifted and not self.stratified
-            given["heaviest"] = self.heaviest * (self.class_weights.max() if restored else 1)
-        return given
-
-    @property
-    def stratified(self) -> bool:
-        "Is each class a sample of its own?"
-        return self.shifted and self.clusters is None
-
-    @cached_property
-    def _ends(self) -> dict:
-        "What was found attainable, by the decisions of the two sides."
-        return {}
-
-    def attainable(self, first: Any = None, second: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """(K,) the least and the largest loss of a sample of each class, or with `second` the difference of
-        two, given the columns of the costs that each side can take (one, several; None: all).
-        """
-        if (first, second) not in self._ends:
-            own = self.any_row
-            costs = self.costs.array if own is None else ExampleCosts.from_array(own)
-            found = attainable(costs, first, second, largest=self.largest, by_class=True)
-            self._ends[first, second] = found
-        return self._ends[first, second]
-
-    @property
-    def any_row(self) -> np.ndarray | None:
-        "(N', K, M) own costs of all rows that could have come."
-        return self.own if self.possible is None else self.possible
-
-    @property
-    def widest(self) -> np.ndarray:
-        "(K, M) costs of an unseen sample: for each class as in the row whose decisions differ most."
-        own = self.any_row
-        if own is None:
-            return self.costs.array
-        found = own[np.ptp(own, axis=2).argmax(0), np.arange(own.shape[1])]
-        if self.largest is None:
-            return found
-        return np.where(np.ptp(own, axis=0) > 0, np.sign(found) * self.largest, found)
-
-    def bounds(self, of: tuple) -> Any:
-        """The least and the largest value of a sample, for such of each class (K,): by class where these
-        are strata.
-        """
-        low, high = of
-        if self.stratified:
-            return {k: (low[k], high[k]) for k in range(len(low))}
-        can_come = self.priors > 0 if self.shifted else slice(None)
-        return float(low[can_come].min()), float(high[can_come].max())
-
-    def bounds_of_mean(self, of: tuple) -> tuple[float, float]:
-        "The least and the largest mean of values, for the least and the largest of each class (K,)."
-        low, high = of
-        ends = (low @ self.priors, high @ self.priors) if self.shifted else (low.min(), high.max())
-        return float(ends[0]), float(ends[1])
-
-    def losses(self, decisions: np.ndarray) -> np.ndarray:
-        "(N,) what each sample cost, of a mixture on average."
-        if self.own is None:
-            return self.table[self.y, decisions]
-        if self.mixed is None:
-            places = np.arange(0, self.costs_of_rows.size, self.costs.shape[1]) + decisions
-            return self.costs_of_rows.take(places)
-        return np.einsum("nm,nm->n", self.costs_of_rows, self.mixtures[decisions])
-
-    @cached_property
-    def costs_of_rows(self) -> np.ndarray:
-        "(N, M) what each decision about a sample would cost."
-        return self.costs.array[self.y] if self.own is None else self.own[np.arange(len(self.y)), self.y]
-
-    def cells(self, codes: list, sizes: list) -> np.ndarray:
-        "Counts of combinations of codes, whole if the weights are repetitions."
-        found = count_cells(codes, sizes, self.weight)
-        return np.rint(found).astype(np.int64) if self.repeated else found
-
-    def columns(self, *decisions: np.ndarray) -> np.ndarray:
-        "Counts of classes and columns of `table`, of one model (K, M + C) or jointly of several."
-        K, M = self.table.shape
-        return self.cells([self.y, *decisions], [K, *[M] * len(decisions)])
-
-    def count(self, decisions: np.ndarray) -> np.ndarray:
-        "(K, M) counts, of a mixture its shares."
-        found = self.columns(decisions)
-        return found if self.mixed is None else found @ self.mixtures
-
-    def shares(self, decisions: np.ndarray) -> np.ndarray:
-        "(K, M) shares of the cells at the deployment's priors."
-        return ratio(self.count(decisions), self.class_sizes[:, None], undefined=0.0) * self.priors[:, None]
-
-    @property
-    def cheapest(self) -> tuple[np.ndarray, np.ndarray]:
-        "(K,) what the cheapest decision for a sample's class costs: at least, at most."
-        paid = (self.costs.array[None] if self.any_row is None else self.any_row).min(2)
-        return paid.min(0), paid.max(0)
-
-    def cost(self, decisions: np.ndarray, *, at_priors: bool = True) -> float:
-        "Expected cost per sample, at the deployment's priors or as the samples are."
-        if self.counted:
-            counts = self.columns(decisions) * (self.class_weights[:, None] if at_priors else 1.0)
-            return float((counts * self.table).sum() / counts.sum())
-        weight = self.weight_at_priors if at_priors else self.weight
-        return float(np.average(self.losses(decisions), weights=weight))
-
-    def how(self, confidence: float) -> dict:
-        "Options of the engine; what is drawn does not depend on what was asked before."
-        return {"confidence": confidence, "method": self.method, "rng": copy.deepcopy(self.rng)}
-
-    def by_draw(self, *sides: np.ndarray) -> bool:
-        "Are the draws of a rule, one of these decisions (N,) each, tested one by one?"
-        if self.drawn is None:
-            return False
-        first = [int(decided[0]) - self.costs.shape[1] for decided in sides if len(decided)]
-        return any(k >= 0 and self.drawn[0, k] >= 0 for k in first)
-
-    @cached_property
-    def draws(self) -> tuple["Judged", np.ndarray]:
-        """The samples without what is tested draw by draw, and (D, M + C) the decisions that decisions and
-        mixtures stand for in each draw.
-        """
-        if self.drawn is None or self.mixed is None:
-            raise ValueError("draws: no rule here has draws that are tested one by one")
-        M, of_mean = self.costs.shape[1], int((self.drawn[0] < 0).sum())
-        mean = replace(self, mixed=self.mixed[:of_mean] if of_mean else None, drawn=None)
-        alone = np.tile(np.arange(M + of_mean), (len(self.drawn), 1))
-        return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
-
-    def distinct_draws(self, *sides: np.ndarray) -> tuple[list, np.ndarray]:
-        "What these decisions (N,) are in the draws, every answer once, and which of them each draw has (D,)."
-        drawn, used = self.draws[1], np.unique(np.concatenate([np.unique(decided) for decided in sides]))
-        _, first, place = np.unique(drawn[:, used], axis=0, return_index=True, return_inverse=True)
-        return [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
-
-    def over_draws(self, ask: Callable, sides: list, confidence: float, *more: Any) -> "Asked":
-        """The answers to questions that each concern some decisions (N,), and one item of each of `more`:
-        ask(samples, sides, confidence, *more), or tests of single draws, merged.
-        """
-        apart = [self.by_draw(*one) for one in sides]
-        whole, each = ([k for k, one in enumerate(apart) if one is kind] for kind in (False, True))
-        found = []
-        if whole:
-            alone = ([m[k] for k in whole] for m in more)
-            found.append(ask(self, [sides[k] for k in whole], confidence, *alone))
-        if each:
-            case, asked = self.draws[0], [self.distinct_draws(*sides[k]) for k in each]
-            sizes = [len(now) for now, _ in asked]
-            own = ([m[k] for k, size in zip(each, sizes) for _ in range(size)] for m in more)
-            answer = ask(case, [one for now, _ in asked for one in now], (1 + confidence) / 2, *own)
-            place = [first + place for first, (_, place) in zip(np.cumsum([0, *sizes]), asked)]
-            found.append(Asked.of([answer], np.concatenate(place)).merged(len(place[0])))
-        return Asked.of(found, np.argsort(whole + each))
-
-    def intervals(self, decided: Any, confidence: float, can: Any = None) -> "Asked":
-        """The interval of the cost of each model's decisions, (S, N); `can` holds for each the columns of the
-        costs that it can take (one, several; None: all).
-        """
-        can = [None] * len(decided) if can is None else can
-        return self.over_draws(Judged._intervals, [(d,) for d in decided], confidence, can)
-
-    def _intervals(self, sides: list, confidence: float, can: list) -> "Asked":
-        if self.counted and all(one is None for one in can):
-            stack = np.stack([self.columns(*d) for d in sides])
-            options = self.how(confidence) | {"priors": self.given_priors}
-            return Asked.of([interval(stack, self.table, **options)])
-        found = [self.mean_interval(self.losses(*d), confidence, c) for d, c in zip(sides, can)]
-        return Asked.of(found)
-
-    def mean_interval(
-        self, values: np.ndarray, confidence: float, can: Any = None, of: Any = None
-    ) -> Interval:
-        """The interval of the mean of values of the samples (N,): of losses, given the columns that can be
-        taken, or of others, given `of`, the least and the largest value in each class (K,) each.
-        """
-        low, high = of = self.attainable(can) if of is None else of
-        can_come = self.priors > 0 if self.shifted else np.ones(len(low), bool)
-        if (low == high)[can_come].all() and (self.shifted or not np.ptp(low)):
-            mean, _ = self.bounds_of_mean(of)
-            return Interval(
-                mean, mean, mean, 0.0, np.empty(0), "known", confidence, (), "mean", "proved: known"
-            )
-        options = self.how(confidence)
-        if self.counted:
-            counts, values = self._levels(values, of)
-            return interval(counts, values, priors=self.given_priors, **options)
-        return loss_interval(values[self.kept], bounds=self.bounds(of), **self.options(), **options)
-
-    def _levels(self, values: np.ndarray, of: tuple) -> tuple[np.ndarray, np.ndarray]:
-        """Counts of distinct values, with the least and the largest that can occur: by class if there are
-        priors.
-        """
-        low, high = of
-        levels = np.unique(np.r_[values, low, high])
-        counts = self.cells([self.y, np.searchsorted(levels, values)], [len(low), len(levels)])
-        if not self.shifted:
-            return counts.sum(0, keepdims=True), levels[None]
-        return counts, np.clip(levels, low[:, None], high[:, None])
-
-    def differences(self, pairs: Any, confidence: float, can: Any = None) -> "Asked":
-        """The paired interval and test of each pair of decisions (P, 2, N), first minus second; `can` holds
-        for each pair the columns of the costs that either side can take (None: all).
-        """
-        can = [(None, None)] * len(pairs) if can is None else can
-        return self.over_draws(Judged._differences, pairs, confidence, can)
-
-    def _differences(self, pairs: list, confidence: float, can: list) -> "Asked":
-        options, all_ = self.how(confidence), tuple(range(self.costs.shape[1]))  # of which mixtures are made
-        if not self.counted:
-            found = []
-            for (a, b), (first, second) in zip(pairs, can):
-                bounds = self.bounds(self.attainable(first, all_ if second is None else second))
-                a, b = (self.losses(d)[self.kept] for d in (a, b))
-                found.append(loss_difference(a, b, bounds=bounds, **self.options(), **options))
-            return Asked.of(found)
-        alike = {sides: [k for k, one in enumerate(can) if one == sides] for sides in dict.fromkeys(can)}
-        found = []
-        for (first, second), places in alike.items():
-            tables = np.stack([self.columns(*pairs[k]) for k in places])
-            options |= {"priors": self.given_priors, "first": first, "second": second}
-            found.append(difference(tables, self.table, **options))
-        return Asked.of(found, np.argsort([k for places in alike.values() for k in places]))
-
-    def approximate(self, asked: list, confidence: float, jointly: bool) -> np.ndarray:
-        """(4, P) ends, p-values and costly cases seen of the approximate lines, NaN where one is not
-        offered, of questions: (decisions (N,), columns that can be taken) of one side, or of two, first
-        minus second; `jointly`: all held together by Bonferroni's bound.
-        """
-        many = max(len(asked), 1) if jointly else 1
-        sizes = self.samples_of_classes[self.priors > 0]
-        quick = (
-            "normal" if self.clusters is None and sizes.min() > 1 else "clopper_pearson"
-        )  # any one will do
-        options = {"confidence": 1 - (1 - confidence) / many, "method": quick}
-        lines = [self._line([d for d, _ in q], [can for _, can in q], options) for q in asked]
-        low, high, p, seen = np.array(lines, float).reshape(-1, 4).T
-        return np.stack([low, high, np.minimum(1, many * p), seen])
-
-    def _line(self, sides: list, can: list, options: dict) -> list:
-        "Ends, p-value and costly cases seen of one approximate line."
-        if self.by_draw(*sides):
-            asked, place = self.distinct_draws(*sides)
-            half = options | {"confidence": (1 + options["confidence"]) / 2}
-            each = np.array([self.draws[0]._line(now, can, half) for now in asked])[place].T
-            return [*_merged_ends(*each[:3]), each[3].min()]
-        line = self._approximate(sides, can, options)
-        return [line.low, line.high, line.p_value, line.seen]
-
-    def _approximate(self, sides: list, can: list, options: dict) -> Approximate:
-        "The approximate line of one cost, or of the difference of two."
-        if not self.counted:
-            paid = [self.losses(d)[self.kept] for d in sides]
-            function = loss_interval if len(sides) == 1 else loss_difference
-            options = options | self.options() | {"bounds": self._bounds_of_rows(*can)}
-            return function(*paid, **options).approximate
-        options = options | {"priors": self.given_priors}
-        if len(sides) == 1:
-            return interval(self.columns(*sides), self.table, **options).approximate
-        options |= {"first": can[0], "second": can[1]}
-        return difference(self.columns(*sides), self.table, **options).approximate
-
-    def _bounds_of_rows(self, *can: Any) -> Any:
-        "The least and the largest loss of each row, or difference; of all alike where only a cap is known."
-        every = tuple(range(self.costs.shape[1]))
-        can = tuple(every if one is None else one for one in can)
-        if self.own is None or self.largest is not None or self.possible is not None:
-            return self.bounds(self.attainable(*can))
-        least, most = ends_of_rows(self.own[self.kept], *map(np.atleast_1d, can))
-        if self.stratified:
-            here = self.y[self.kept], np.arange(least.shape[1])
-            return least[here], most[here]
-        can_come = self.priors > 0 if self.shifted else slice(None)
-        return least[can_come].min(0), most[can_come].max(0)
-
-    def parts_of_cost(self, decisions: np.ndarray, groups: Any, confidence: float) -> list[tuple]:
-        """Kind, name, samples, mean and ends of what each cell, class and group (labels (N,), or None) adds
-        to the cost, held together; cells that cost nothing are left out.
-        """
-        parts = list(self._parts(decisions, groups))
-        at = [k for k, one in enumerate(parts) if one[0] != "cell" or one[3].any()]
-        level, case, rows = 1 - (1 - confidence) / len(at), self, []
-        every, place = [parts], np.zeros(1, int)
-        if self.by_draw(decisions):
-            asked, place = self.distinct_draws(decisions)
-            level, case = (1 + level) / 2, self.draws[0]
-            every = [list(case._parts(now, groups)) for now, in asked]
-        found = [case.mean_interval(one[k][3], level, of=one[k][4]) for k in at for one in every]
-        each = np.arange(len(found)).reshape(len(at), -1)[:, place]
-        held = Asked.of(found, each.ravel()).merged(len(place))
-        for k, *found in zip(at, held.mean, held.low + 0.0, held.high):  # which turns -0 into 0
-            kind, name, own, *_ = parts[k]
-            many = float(own.sum() if self.repeats is None else own @ self.repeats)
-            rows.append((kind, name, int(many) if many == int(many) else many, *map(float, found)))
-        return rows
-
-    def _parts(self, decisions: np.ndarray, groups: Any) -> Iterator[tuple]:
-        """Kind, name, share of each sample and what it adds to the cost, of each cell, class and group, and
-        the least and the largest that it can cost a sample.
-        """
-        labels, paid, share = self.costs.classes, self.losses(decisions), self.mixtures[decisions]
-        for i, j in np.ndindex(*self.costs.shape):
-            low, high = (np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable(j))
-            of = np.minimum(low, 0), np.maximum(high, 0)
-            name = f"{labels[i]} decided {self.costs.decisions[j]}"
-            here = (self.y == i) * share[:, j]
-            yield "cell", name, here, np.where(here > 0, here * self.costs_of_rows[:, j], 0.0), of
-        for i, label in enumerate(labels):
-            of = tuple(np.where(np.arange(len(labels)) == i, ends, 0.0) for ends in self.attainable())
-            yield "class", str(label), self.y == i, np.where(self.y == i, paid, 0.0), of
-        known, code = ((), None) if groups is None else numbered(groups, ascending=True)
-        for g, label in enumerate(known):
-            low, high = self.take(np.flatnonzero(code == g)).attainable()
-            of = np.minimum(low, 0), np.maximum(high, 0)
-            yield "group", str(label), code == g, np.where(code == g, paid, 0.0), of
-
-    def in_parts(self, decided: np.ndarray, parts: list, priors: Any, confidence: float) -> np.ndarray:
-        """(G, 3) cost and ends of its interval in parts of the samples (rows each), at their own shares of
-        the classes or at `priors`; NaN where a class that counts is missing, or all, and ends of which the
-        method cannot tell from so few.
-        """
-        ask = partial(Judged._in_parts, priors=priors)
-        found = self.over_draws(ask, [(decided[rows],) for rows in parts], confidence, parts)
-        return np.column_stack(found[:3])
-
-    def _in_parts(self, sides: list, confidence: float, parts: list, *, priors: Any) -> "Asked":
-        found = np.full((3, len(parts)), np.nan)
-        known = self._known(parts, priors)
-        asked = [self.take(parts[g], priors=priors) for g in np.flatnonzero(known)]
-        own = [sides[g][0] for g in np.flatnonzero(known)]
-        try:
-            if self.counted and asked:
-                counts = np.stack([part.columns(d) for part, d in zip(asked, own)])
-                ends = interval(counts, self.table, priors=priors, **self.how(confidence))
-                found[:, known] = ends.mean, ends.low, ends.high
-            elif asked:
-                each = [part._mean_and_ends(d, confidence) for part, d in zip(asked, own)]
-                found[:, known] = np.transpose(each)
-        except TooFew:
-            if len(parts) > 1:
-                pairs = zip(sides, parts)
-                return Asked.of([self._in_parts([d], confidence, [p], priors=priors) for d, p in pairs])
-            found[0] = asked[0].cost(own[0])
-        mean, low, high = found
-        return Asked(mean, low, high, np.full(len(mean), np.nan), "", "", ())
-
-    def _known(self, parts: list, priors: Any) -> np.ndarray:
-        "(G,) do the samples of each part weigh something, at priors those of every class that counts?"
-        weight = np.ones(len(self.y)) if self.weight is None else self.weight
-        sizes = np.stack([np.bincount(self.y[rows], weight[rows], len(self.priors)) for rows in parts])
-        counting = sizes.sum(1, keepdims=True) if priors is None else sizes[:, priors > 0]
-        return np.all(counting > 0, axis=1)
-
-    def _mean_and_ends(self, decided: np.ndarray, confidence: float) -> tuple:
-        "Cost with interval; where a cluster stands alone all that is possible."
-        by = self.y if self.stratified and self.weight is not None else np.zeros_like(self.y)
-        if self._alone(by, self.kept):
-            return self.cost(decided), *self.bounds_of_mean(self.attainable())
-        found = self.intervals([decided], confidence)
-        return float(found.mean[0]), float(found.low[0]), float(found.high[0])
-
-    def _alone(self, strata: np.ndarray, rows: Any) -> bool:
-        "Is one of the strata a single cluster of several samples?"
-        if self.clusters is None:
-            return False
-        units = [self.clusters[rows][strata[rows] == s] for s in np.unique(strata[rows])]
-        return any(len(own) > 1 and np.ptp(own) == 0 for own in units)
-
-    def sides_apart(self, decided: np.ndarray, sides: dict, common: bool, confidence: float) -> tuple:
-        """Cost on each of several sides (name -> (N,) booleans) minus that of all other samples, at both
-        sides' own shares of the classes or, `common`, at the deployment's, held together: the names of those
-        of which the method can tell from so many; differences, lower and upper ends, p-values, and whether
-        zero is rejected.
-        """
-        priors = self.priors if common else None
-        sides = {name: s for name, s in sides.items() if self._known([s, ~s], priors).all()}
-        if not sides:
-            return ((),) * 6
-        level = 1 - (1 - confidence) / len(sides)
-        try:
-            found = self._apart(decided, [*sides.values()], common, level)
-        except TooFew:
-            told = {name: s for name, s in sides.items() if self._can_tell(decided, s, common, confidence)}
-            return self.sides_apart(decided, told, common, confidence)
-        low, high, p, rejects, _ = together(found, confidence)
-        return [*sides], found.mean, low, high, p, rejects
-
-    def _can_tell(self, decided: np.ndarray, side: np.ndarray, common: bool, confidence: float) -> bool:
-        "Does the method tell a difference from so few?"
-        try:
-            self._apart(decided, [side], common, confidence)
-        except TooFew:
-            return False
-        return True
-
-    def _apart(self, decided: np.ndarray, sides: list, common: bool, level: float) -> "Asked":
-        "Cost on one side minus that on the other, two separate samples."
-        ask = partial(Judged._sides_apart, common=common)
-        return self.over_draws(ask, [(decided,)] * len(sides), level, sides)
-
-    def _sides_apart(self, decided: list, level: float, sides: list, *, common: bool) -> "Asked":
-        asked = [(d, side) for (d,), side in zip(decided, sides)]
-        if not self.counted:
-            return Asked.of([self._apart_by_losses(d, side, common, level) for d, side in asked])
-        a = np.stack([self.take(np.flatnonzero(s)).columns(d[s]) for d, s in asked])
-        b = np.stack([self.take(np.flatnonzero(~s)).columns(d[~s]) for d, s in asked])
-        priors = self.priors if common else None
-        return Asked.of([independent_difference(a, b, self.table, priors=priors, **self.how(level))])
-
-    def _apart_by_losses(self, decided: np.ndarray, side: np.ndarray, common: bool, level: float) -> Any:
-        "The same where weights, clusters or costs of single samples matter."
-        K, signs, weight = len(self.priors), {1: 1.0, 0: -1.0}, self.weight
-        priors = self.priors if common else None
-        parts = {s: self.take(np.flatnonzero(side == s), priors=priors) for s in signs}
-        ends = {s: part.bounds(part.attainable()) for s, part in parts.items()}
-        if parts[1].stratified:
-            strata = self.y + K * side
-            shares = {k + K * s: signs[s] * p for s in signs for k, p in enumerate(self.priors) if p}
-            ends = {k + K * s: pair for s, of in ends.items() for k, pair in of.items()}
-        else:
-            strata, shares = side.astype(np.intp), signs
-            if common:
-                weight = np.empty(len(side))
-                for s, part in parts.items():
-                    weight[side == s] = part.weight_at_priors
-        kept = np.flatnonzero((np.isin(strata, list(shares))) & (1 if weight is None else weight > 0))
-        if self._alone(side if self.weight is None else strata, kept):
-            own, other = (part.bounds_of_mean(part.attainable()) for part in parts.values())
-            gap = parts[1].cost(decided[side]) - parts[0].cost(decided[~side])
-            ends = gap, own[0] - other[1], own[1] - other[0], 1.0
-            mean, low, high, p = (np.array([value]) for value in ends)
-            return Asked(mean, low, high, p, "all that is possible", "none", ())
-        options: dict = {
-            "strata": strata[kept],
-            "shares": shares,
-            "bounds": ends,
-            "clusters": None if self.clusters is None else self.clusters[kept],
-            "sample_weight": None if weight is None else weight[kept],
-        }
-        if self.heaviest is not None:
-            options["heaviest"] = max(part.options()["heaviest"] for part in parts.values())
-        paid = self.losses(decided)[kept]
-        return loss_difference(paid, np.zeros(len(paid)), **options, **self.how(level))
-
-
-class Asked(NamedTuple):
-    """What the engine found for each of several questions.
-
-    Attributes
-    ----------
-    mean, low, high, p_value : ndarray
-        (S,) estimates, ends of their intervals, p-values (NaN where nothing was tested)
-    method, guarantee : str
-        how, and what is promised
-    notes : tuple of str
-        what else there is to say
-    """
-
-    mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    p_value: np.ndarray
-    method: str
-    guarantee: str
-    notes: tuple
-
-    @classmethod
-    def of(cls, found: list, order: Any = slice(None)) -> "Asked":
-        "From stacks of intervals, or from one interval each, put in another order."
-        names = ("mean", "low", "high", "p_value")
-        asked = [[getattr(one, name, np.full(np.shape(one.mean), np.nan)) for one in found] for name in names]
-        mean, low, high, p = (np.hstack(values)[order] for values in asked)
-        notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
-        promised = dict.fromkeys(one.guarantee for one in found)
-        return cls(mean, low, high, p, found[0].method, "; ".join(promised), notes)
-
-    def merged(self, draws: int) -> "Asked":
-        "Of questions, each about so many draws one after the other at half the level, those of the rules."
-        mean, low, high, p = (values.reshape(-1, draws).T for values in self[:4])
-        low, high, p = _merged_ends(low, high, p)
-        return self._replace(mean=mean.mean(0), low=low, high=high, p_value=p)
-
-
-def _merged_ends(low: np.ndarray, high: np.ndarray, p: Any = np.nan) -> tuple:
-    """Middle ends, and twice the middle p-value, over draws along the first axis: whatever their dependence,
-    it is at most alpha with probability alpha if each is valid (Rüger 1978).
-    """
-    up = low > -high  # a draw speaks for the side on which it has more
-    middle = [np.quantile(np.where(s, p, np.maximum(p, 1)), 0.5, 0, method="higher") for s in (up, ~up)]
-    low = np.quantile(low, 0.5, 0, method="lower")
-    return low, np.quantile(high, 0.5, 0, method="higher"), np.minimum(1, 2 * np.minimum(*middle))
-
-
-def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
-    "The samples, the names of the models, and their decisions (S, N); everything checked."
+def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Losses, list]:
+    "What decisions cost, and whose they are; everything checked."
     named = _named(decisions)
     y_labels = check_1d(y_true, "y_true")
     n = len(y_labels)
@@ -777,8 +833,9 @@ def _judge(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple:
     target = as_priors(priors, matrix.classes, sizes=np.bincount(y, weight, matrix.shape[0]))
     rows = (None if column is None else column[used] for column in (own, weight, codes))
     own, weight, codes = rows  # those of weight 0 are as if they were not there
-    case = Judged(y[used], matrix, own, target, priors is not None, weight, codes)
-    return case, list(named), np.stack(decided)[:, used]
+    options: dict = {"costs": matrix, "own": own}
+    losses = Losses(y[used], target, priors is not None, weight, codes, **options)
+    return losses, [Policy(name, "as given", one[used]) for name, one in zip(named, decided)]
 
 
 def _columns_of(given, name, n: int, matrix: CostMatrix) -> np.ndarray:
@@ -786,20 +843,6 @@ def _columns_of(given, name, n: int, matrix: CostMatrix) -> np.ndarray:
     argument = f"decisions of {name!r}"
     labels = check_1d(given, argument, n)
     return encode(labels, list(matrix.decisions), argument, "the costs' decisions").astype(np.intp)
-
-
-def _check_judged(case, names, decided) -> tuple:
-    "A case, its models' names, and their decisions (S, N) as columns of the costs."
-    if not isinstance(case, Judged):
-        raise ValueError(f"case: samples as Judged are needed, got {case!r:.60}")
-    codes = numbers(decided, "decided")
-    names = list(range(len(codes))) if names is None else names
-    if not isinstance(names, (list, tuple)) or codes.shape != (len(names), len(case.y)):
-        wanted = f"a row of {len(case.y)} for each of {names!r:.60}"
-        raise ValueError(f"decided: {wanted} is needed, got shape {codes.shape}")
-    if (codes != np.rint(codes)).any() or (codes < 0).any() or (codes >= len(case.mixtures)).any():
-        raise ValueError(f"decided: columns 0..{len(case.mixtures) - 1} of the costs are needed")
-    return list(names), codes.astype(np.intp)
 
 # %% ../nbs/21_comparisons.ipynb #e6ebc7a2
 class _Units(NamedTuple):
@@ -840,20 +883,20 @@ class _Units(NamedTuple):
 _BATCHES = 2_000  # that are drawn where units are more than twice as many
 
 
-def _units(case: Judged, columns, rng) -> _Units:
+def _units(losses: Losses, columns, rng) -> _Units:
     """The distinct rows, or clusters of rows, of the values `columns` (V, N) of each sample; of very many
     distinct ones, random batches.
     """
-    stratum = case.y if case.shifted else np.zeros(len(case.y), np.intp)
-    shares = case.priors if case.shifted else np.ones(1)
-    kept = np.arange(len(case.y))[case.kept]
-    weight = np.ones(len(case.y)) if case.weight is None else case.weight
-    cluster = case.clusters
+    stratum = losses.y if losses.shifted else np.zeros(len(losses.y), np.intp)
+    shares = losses.priors if losses.shifted else np.ones(1)
+    kept = np.arange(len(losses.y))[losses.kept]
+    weight = np.ones(len(losses.y)) if losses.mass is None else losses.mass
+    cluster = losses.clusters
     if cluster is None:
-        each = np.ones(len(weight)) if case.repeated else weight
+        each = np.ones(len(weight)) if losses.weight is None else weight
         seen = max(len(np.unique(column[kept[: 4 * _BATCHES]])) for column in (*columns, each))
         if seen <= 2 * _BATCHES:  # a search, if few
-            found = _distinct(case, columns, kept, each, stratum, shares)
+            found = _distinct(losses, columns, kept, each, stratum, shares)
             if len(found.count) <= 2 * _BATCHES:
                 return found
         cluster = rng.permutation(len(weight))
@@ -864,9 +907,9 @@ def _units(case: Judged, columns, rng) -> _Units:
     return found._replace(single=min(1.0, len(found.part) / many))
 
 
-def _distinct(case: Judged, columns, kept, each, stratum, shares) -> _Units:
+def _distinct(losses: Losses, columns, kept, each, stratum, shares) -> _Units:
     "Rows, each of a weight, as units; equal ones counted."
-    repeats = case.repeats[kept] if case.repeats is not None and case.repeated else None
+    repeats = None if losses.repeats is None else losses.repeats[kept]
     unit, first = kinds([*_to_compare(columns[:, kept]), each[kept], stratum[kept]])
     first = kept[first]
     size = each[first, None] * (stratum[first, None] == np.arange(len(shares)))
@@ -892,87 +935,23 @@ def _to_compare(losses: np.ndarray) -> np.ndarray:
     mantissa, exponent = np.frexp(losses)
     return np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40)
 
-# %% ../nbs/21_comparisons.ipynb #179b82b1
-@result
-class SimultaneousDifferences(Result):
-    """Differences of expected cost of all pairs of models, first minus second; all intervals hold at once.
-
-    Attributes
-    ----------
-    first, second : ndarray
-        (P,) names of the models of each pair
-    difference : ndarray
-        (P,) cost of the first minus cost of the second, per sample; negative: the first is cheaper
-    low, high : ndarray
-        (P,) simultaneous ends
-    p_value : ndarray
-        (P,) adjusted for the number of pairs
-    rejects : ndarray
-        (P,) of bool: equal costs are rejected, `p_value < 1 - confidence`; 0 is then not inside the interval
-    method : str
-        how the pairs were taken together, and the method of the single pair
-    confidence : float
-        that all intervals hold at once
-    notes : tuple of str
-        what to know before the numbers are used
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    difference: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    p_value: np.ndarray
-    rejects: np.ndarray
-    method: str
-    confidence: float
-    notes: tuple = ()
-
-    def __repr__(self):
-        return (
-            f"SimultaneousDifferences({len(self.first)} pairs, {int(self.rejects.sum())} told apart, "
-            f"{self.method}, {percent(self.confidence)})"
-        )
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        "Each pair's interval, a line at no difference; returns the Axes."
-        ax = ensure_axes(ax, figsize=(4.9, 0.9 + 0.4 * len(self.first)))
-        for i in range(len(self.first)):
-            color = COLORS[2] if self.rejects[i] else COLORS[8]
-            ax.plot([self.low[i], self.high[i]], [i, i], color=color, ls="-", lw=3, solid_capstyle="butt")
-            ax.plot(self.difference[i], i, "o", color="black", ms=4)
-        ax.axvline(0, color="0.4", lw=1, ls="--")
-        names = [f"{a} − {b}" for a, b in zip(self.first, self.second)]
-        ax.set_xlabel("difference of the cost per sample")
-        return name_rows(ax, names)
-
-# %% ../nbs/21_comparisons.ipynb #5d93ebd7
-def _labels(names) -> np.ndarray:
-    "Names as an array: of text or of integers where all are, of objects otherwise."
-    label = np.empty(len(names), object)
-    label[:] = names
-    same = all(isinstance(name, str) for name in names) or all(isinstance(name, int) for name in names)
-    return np.array(names) if same else label
-
 # %% ../nbs/21_comparisons.ipynb #afe35e3a
 def simultaneous_differences(
     y_true: Labels,
     decisions: Labels | Mapping[Any, Any] | Frame,
     costs: Costs,
     *,
-    method: Together = "auto",
     confidence: float = 0.95,
     priors: Priors | None = None,
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
-) -> SimultaneousDifferences:
+) -> Answers:
     """All pairwise differences of expected cost, with intervals that hold together and adjusted p-values.
 
-    "holm" (the default) asks the default test of `difference` (`loss_difference` where samples have costs
-    of their own, weights or clusters) about each of the P pairs and adjusts its p-values step by step (Holm
-    1979). The intervals are those of the same test at the level (1 - confidence) / P; where Holm rejects
-    and that interval still holds 0, its end is moved to 0, so that p-value and interval say the same.
-    "bonferroni" multiplies the p-values by P and moves no end.
+    The default test of `difference` (`loss_difference` where samples have costs of their own, weights or
+    clusters) is asked about each of the P pairs, and its p-values are adjusted step by step (Holm 1979). The
+    intervals are those of the same test at the level (1 - confidence) / P; where Holm rejects and that interval
+    still holds 0, its end is moved to 0, so that p-value and interval say the same.
 
     Parameters
     ----------
@@ -982,8 +961,6 @@ def simultaneous_differences(
         name -> (N,) decisions of each of S >= 2 models, or (S, N), named 0..S-1
     costs : CostMatrix, array_like or ExampleCosts
         (K, M), or a matrix a sample
-    method : {"auto", "holm", "bonferroni"}, default "auto"
-        how the pairs are taken together; "auto" is "holm"
     confidence : float, default 0.95
         that all intervals hold at once
     priors : array_like or dict, optional
@@ -995,8 +972,8 @@ def simultaneous_differences(
 
     Returns
     -------
-    SimultaneousDifferences
-        P = S (S - 1) / 2 pairs, in the order of the models
+    Answers
+        P = S (S - 1) / 2 pairs, in the order of the models: `model` minus `against`
 
     Raises
     ------
@@ -1015,112 +992,40 @@ def simultaneous_differences(
     --------
     >>> models = {"a": [0, 1] * 50, "b": [1, 1] * 50}
     >>> found = simultaneous_differences([0, 1] * 50, models, [[0, 1], [5, 0]])
-    >>> str(found.first[0]), str(found.second[0]), float(found.difference[0]), bool(found.rejects[0])
+    >>> str(found.model[0]), str(found.against[0]), float(found.estimate[0]), bool(found.told_apart[0])
     ('a', 'b', -0.5, True)
     """
     same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
-    case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
-    return judged_differences(case, names, decided, method=method, confidence=confidence)
+    losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
+    return ask(differences(losses, policies), confidence=confidence, jointly=True)
 
 
-def judged_differences(
-    case: Judged,
-    names: list,
-    decided: Any,
-    *,
-    pairs: Any = None,
-    can: Any = None,
-    method: Together = "auto",
-    confidence: float = 0.95,
-) -> SimultaneousDifferences:
-    """`simultaneous_differences` of samples that are read and decided about.
+def differences(losses: Losses, policies: list) -> list:
+    """Questions about all pairs of policies.
 
     Parameters
     ----------
-    case : Judged
-        the samples
-    names : list
-        of the S models
-    decided : array_like
-        (S, N) columns of the costs
-    pairs : tuple, optional
-        two (P,) arrays of positions, of the first and the second of each pair; None: all pairs
-    can : sequence, optional
-        (S,) the columns of the costs that each model can take: one (a constant that was declared), a tuple
-        of several, or None (all); None: all of them can take all
-    method : {"auto", "holm", "bonferroni"}, default "auto"
-        as there
-    confidence : float, default 0.95
-        that all intervals hold at once
+    losses : Losses
+        what decisions cost
+    policies : list of Policy
+        S of them
 
     Returns
     -------
-    SimultaneousDifferences
-        in the order of the pairs
+    list of Question
+        the first minus the second of each pair
 
     Examples
     --------
-    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
-    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
-    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
-    >>> found = judged_differences(case, ["bold", "shy"], [bold, shy])
-    >>> found.difference.round(4).tolist(), found.rejects.tolist()
-    ([-0.3], [False])
+    >>> losses = Losses(np.array([0, 1]), np.ones(2) / 2, False, costs=CostMatrix.binary(fp=1, fn=10))
+    >>> everybody = [Policy(f"always {j}", "constant", np.full(2, j), can=j) for j in (0, 1)]
+    >>> [(one.model, one.against) for one in differences(losses, everybody)]
+    [('always 0', 'always 1')]
     """
-    names, decided = _check_judged(case, names, decided)
-    confidence = check_confidence(confidence)
-    check_choice(method, ("auto", "holm", "bonferroni"), "method")
-    label, pairs = _labels(names), np.triu_indices(len(names), 1) if pairs is None else pairs
-    first, second = (np.asarray(side, np.intp) for side in pairs)
-    level = 1 - (1 - confidence) / len(first)
-    method = "holm" if method == "auto" else method
-    can = [None] * len(names) if can is None else can
-    sides = [(decided[a], decided[b]) for a, b in zip(first, second)]
-    found = case.differences(sides, level, [(can[a], can[b]) for a, b in zip(first, second)])
-    low, high, p, rejects, notes = together(found, confidence, method)
-    how = f"{method}, {found.method}"
-    ends = found.mean, low, high, p, rejects, how, confidence, notes
-    return SimultaneousDifferences(label[first], label[second], *ends)
-
-# %% ../nbs/21_comparisons.ipynb #fd4b14f5
-def together(found: Asked, confidence: float, method: Together = "holm") -> tuple:
-    """Single tests, their intervals each at 1 - (1 - confidence) / P, held to be right all at once.
-
-    Parameters
-    ----------
-    found : Asked
-        P questions
-    confidence : float
-        that all hold
-    method : {"holm", "bonferroni"}
-        how the p-values are adjusted
-
-    Returns
-    -------
-    tuple
-        (P,) lower ends, upper ends, adjusted p-values, and whether zero is rejected; notes
-
-    Examples
-    --------
-    >>> asked = Asked(np.array([1.0, 1.0]), np.zeros(2), np.ones(2), np.array([0.01, 0.04]), "", "", ())
-    >>> low, high, p, rejects, notes = together(asked, 0.95)
-    >>> p.tolist(), rejects.tolist()
-    ([0.02, 0.04], [True, True])
-    """
-    mean, low, high, p = found[:4]
-    p = holm(p) if method == "holm" else np.minimum(p * len(p), 1)
-    rejects, notes = p < 1 - confidence, found.notes
-    moved = rejects & (low < 0) & (high > 0)
-    low, high = np.where(moved & (mean > 0), 0.0, low), np.where(moved & (mean < 0), 0.0, high)
-    if method == "holm" and moved.any():
-        notes += (
-            f"{moved.sum()} of {len(p)} pairs are told apart by Holm's steps alone: there the end next to 0 "
-            "was moved to 0",
-        )
-    return low, high, p, rejects, notes
+    return [losses.minus(*pair) for pair in combinations(policies, 2)]
 
 # %% ../nbs/21_comparisons.ipynb #rgr00001
-def judged_regrets(cases: list, decided: list, confidence: float) -> tuple:
+def regrets(asked: list, confidence: float) -> tuple:
     """What each of several models costs more than the cheapest of them, at each of several costs.
 
     The regret of a model is the largest of its differences from all models, itself among them. So are the
@@ -1129,10 +1034,8 @@ def judged_regrets(cases: list, decided: list, confidence: float) -> tuple:
 
     Parameters
     ----------
-    cases : list of Judged
-        the same samples at each of C costs
-    decided : list
-        for each of them the models' decisions, (S, N) columns of the costs
+    asked : list
+        C pairs: `Losses` of the same samples, and what the same S models decide there (list of Policy)
     confidence : float
         that all intervals hold at once
 
@@ -1144,28 +1047,22 @@ def judged_regrets(cases: list, decided: list, confidence: float) -> tuple:
 
     Examples
     --------
-    >>> y, decided = np.repeat([0, 1], [80, 20]), [np.repeat([0, 1], 50), np.repeat(0, 100)]
+    >>> y = np.repeat([0, 1], [80, 20])
+    >>> models = [Policy("bold", "as given", np.repeat([0, 1], 50)), Policy("shy", "as given", 0 * y)]
     >>> prices = CostMatrix.binary(fp=1, fn=10), CostMatrix.binary(fp=1, fn=1)
-    >>> cases = [Judged(y, costs, None, np.array([0.8, 0.2]), False) for costs in prices]
-    >>> judged_regrets(cases, [decided] * 2, 0.95)[1].round(2).tolist()
+    >>> asked = [(Losses(y, np.array([0.8, 0.2]), False, costs=costs), models) for costs in prices]
+    >>> regrets(asked, 0.95)[1].round(2).tolist()
     [[0.0, 1.7], [0.1, 0.0]]
     """
-    confidence = check_confidence(confidence)
-    if not isinstance(cases, list) or not isinstance(decided, list) or not 0 < len(cases) == len(decided):
-        raise ValueError("cases, decided: a list of Judged, and one of decisions for each of them, is needed")
-    decided = [_check_judged(case, None, own)[1] for case, own in zip(cases, decided)]
-    cost = np.array([[case.cost(d) for d in own] for case, own in zip(cases, decided)])
+    cost = np.array([[losses.cost(one.decisions) for one in models] for losses, models in asked])
     first, second = np.triu_indices(cost.shape[1], 1)
     regret = cost - cost.min(1, keepdims=True)
     regret[regret <= 1e-12 * np.abs(cost).max(1, keepdims=True)] = 0
     if not len(first):
         return cost, regret, regret, regret, np.ones(cost.shape)
-    level = 1 - (1 - confidence) / (len(cases) * len(first))
-    asked = []
-    for case, own in zip(cases, decided):
-        asked.append(case.differences([(own[a], own[b]) for a, b in zip(first, second)], level))
-    low, high, p, _, _ = together(Asked.of(asked), confidence)
-    low, high, p = (ends.reshape(len(cases), -1) for ends in (low, high, p))
+    pairs = [question for losses, models in asked for question in differences(losses, models)]
+    found = ask(pairs, confidence=confidence, jointly=True)
+    low, high, p = (ends.reshape(len(asked), -1) for ends in (found.low, found.high, found.p_value))
     table = np.zeros((2, *cost.shape, cost.shape[1]))  # ends of each model's differences from each
     table[:, :, first, second], table[:, :, second, first] = (low, high), (-high, -low)
     chance = np.ones(table.shape[1:])
@@ -1317,35 +1214,23 @@ def best_of(
     same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     confidence, rng = check_confidence(confidence), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
-    return judged_best(case, names, decided, confidence=confidence, n_resamples=n_resamples, rng=rng)
+    losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
+    return best_policy(losses, policies, confidence=confidence, n_resamples=n_resamples, rng=rng)
 
 
-def judged_best(
-    case: Judged,
-    names: list,
-    decided: Any,
-    *,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = None,
+def best_policy(
+    losses: Losses, policies: list, *, confidence: float = 0.95, n_resamples: int = 1000, rng: Rng = None
 ) -> BestOf:
-    """`best_of` of samples that are read and decided about.
+    """`best_of` of what is read.
 
     Parameters
     ----------
-    case : Judged
-        the samples
-    names : list
-        of the S models
-    decided : array_like
-        (S, N) columns of the costs
-    confidence : float, default 0.95
-        that the interval holds the true cost of the model chosen
-    n_resamples : int, default 1000
-        replicates, for the luck
-    rng : Generator or int, optional
-        for the luck
+    losses : Losses
+        what decisions cost
+    policies : list of Policy
+        S of them
+    confidence, n_resamples, rng : optional
+        as there
 
     Returns
     -------
@@ -1355,27 +1240,28 @@ def judged_best(
     Examples
     --------
     >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
-    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
-    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
-    >>> found = judged_best(case, ["bold", "shy"], [bold, shy], rng=0)
+    >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
+    >>> bold = Policy("bold", "as given", np.where(np.arange(100) < 20, 1, y))
+    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 85, 0, y))
+    >>> found = best_policy(losses, [bold, shy], rng=0)
     >>> found.winner, found.cost, found.low < found.cost < found.high
     ('bold', 0.2, True)
     """
-    names, decided = _check_judged(case, names, decided)
-    confidence, n_resamples = check_confidence(confidence), check_integer(n_resamples, "n_resamples", 1)
-    mean, low, high, _, method, _, notes = case.intervals(decided, confidence)
-    top = case.intervals(decided, 1 - (1 - confidence) / len(names)).high
+    costs = [losses.asks(one) for one in policies]
+    own, joint = (ask(costs, confidence=confidence, jointly=jointly) for jointly in (False, True))
+    mean, names = own.estimate, [one.model for one in policies]
     order = cheapest_first(mean)
     winner = order[0]
     tied = [str(names[i]) for i in order if mean[i] - mean[winner] <= 1e-12 * np.abs(mean).max()]
+    notes = own.notes
     if len(tied) > 1:
         notes += (f"{', '.join(tied)} cost the same in the sample; the first of them is named",)
     rng = generator(rng)
-    units = _units(case, np.stack([case.losses(d) for d in decided]), rng)
+    units = _units(losses, np.stack([losses.losses(one.decisions) for one in policies]), rng)
     luck = _luck(units, n_resamples, rng)
-    cost, ends = float(mean[winner]), (float(low.min()), float(top[winner]))
-    alone = _labels(names)[order], mean[order], low[order], high[order]
-    return BestOf(names[winner], cost, *ends, luck, cost + luck, *alone, method, confidence, notes)
+    cost, ends = float(mean[winner]), (float(own.low.min()), float(joint.high[winner]))
+    alone = _labels(names)[order], mean[order], own.low[order], own.high[order]
+    return BestOf(names[winner], cost, *ends, luck, cost + luck, *alone, own.method, confidence, notes)
 
 
 def _luck(units, n_resamples, rng) -> float:
@@ -1506,27 +1392,23 @@ def probability_best(
     if callable(costs) or is_stack(costs):
         drawn = _drawn_costs(costs, n_resamples, rng)
         costs = drawn[0]
-    case, names, decided = _judge(y_true, decisions, costs, priors, sample_weight, clusters)
-    return judged_probability(case, names, decided, n_resamples=n_resamples, rng=rng, drawn=drawn)
+    losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
+    return probable_best(losses, policies, n_resamples=n_resamples, rng=rng, drawn=drawn)
 
 
-def judged_probability(
-    case: Judged, names: list, decided: Any, *, n_resamples: int = 1000, rng: Rng = None, drawn: Any = None
+def probable_best(
+    losses: Losses, policies: list, *, n_resamples: int = 1000, rng: Rng = None, drawn: Any = None
 ) -> ProbabilityBest:
-    """`probability_best` of samples that are read and decided about.
+    """`probability_best` of what is read.
 
     Parameters
     ----------
-    case : Judged
-        the samples
-    names : list
-        of the S models
-    decided : array_like
-        (S, N) columns of the costs
-    n_resamples : int, default 1000
-        draws from the posterior
-    rng : Generator or int, optional
-        of random numbers
+    losses : Losses
+        what decisions cost
+    policies : list of Policy
+        S of them
+    n_resamples, rng : optional
+        as there
     drawn : ndarray, optional
         (B, K, M) a cost matrix for each of the B replicates
 
@@ -1538,38 +1420,33 @@ def judged_probability(
     Examples
     --------
     >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
-    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
-    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
-    >>> found = judged_probability(case, ["bold", "shy"], [bold, shy], rng=0)
-    >>> bool(found.probability[0] > 0.5)
+    >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
+    >>> bold = Policy("bold", "as given", np.where(np.arange(100) < 20, 1, y))
+    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 85, 0, y))
+    >>> bool(probable_best(losses, [bold, shy], rng=0).probability[0] > 0.5)
     True
     """
-    names, decided = _check_judged(case, names, decided)
-    cost = _posterior_costs(case, decided, n_resamples, generator(rng), drawn)
+    cost = _posterior_costs(losses, policies, n_resamples, generator(rng), drawn)
     least = cost.min(axis=1, keepdims=True)
     share = cheapest_shared(cost).mean(axis=0)
-    each = " in each class" if case.shifted else ""
+    each = " in each class" if losses.shifted else ""
     posterior = f"Dirichlet, the counts and one more example{each}, spread over all cells"
-    return ProbabilityBest(_labels(names), share, cost.mean(axis=0), (cost - least).mean(axis=0), posterior)
+    means = cost.mean(axis=0), (cost - least).mean(axis=0)
+    return ProbabilityBest(_labels([one.model for one in policies]), share, *means, posterior)
 
 
-def judged_uncertain(
-    case: Judged,
-    decided: Any,
-    cost_sampler: Callable[..., Any] | Matrix,
-    n_draws: int,
-    rng: Rng,
-    confidence: float,
+def uncertain_costs(
+    losses: Losses, policies: list, cost_sampler: Any, n_draws: int, rng: Rng, confidence: float
 ) -> dict[str, np.ndarray]:
     """What each of several models costs, and how likely it is the cheapest, when costs and samples are both
     uncertain: each cost matrix goes with its own draw from the posterior of `probability_best`.
 
     Parameters
     ----------
-    case : Judged
-        the samples
-    decided : array_like
-        (S, N) columns of the costs
+    losses : Losses
+        what decisions cost
+    policies : list of Policy
+        S of them
     cost_sampler : callable or array_like
         cost_sampler(rng, size) -> (size, K, M) cost matrices; or (B, K, M) equally likely ones
     n_draws : int
@@ -1583,38 +1460,28 @@ def judged_uncertain(
     -------
     dict
         (S,) each: probability_best, cost, low, high (quantiles over both sources)
-
-    Examples
-    --------
-    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
-    >>> case = Judged(y, costs, None, np.array([0.8, 0.2]), False)
-    >>> bold, shy = np.where(np.arange(100) < 20, 1, y), np.where(np.arange(100) < 85, 0, y)
-    >>> found = judged_uncertain(case, [bold, shy], [[[0, 1], [10, 0]], [[0, 1], [4, 0]]], 1000, 0, 0.95)
-    >>> bool(found["probability_best"][0] > 0.5)
-    True
     """
-    rng, shape = generator(rng), case.costs.shape
+    rng, shape = generator(rng), losses.costs.shape
     n_draws = check_integer(n_draws, "n_draws", 1)
     drawn = _drawn_costs(cost_sampler, n_draws, rng, "cost_sampler")
     if drawn.shape[1:] != shape:
         raise ValueError(f"cost_sampler: returned shape {drawn.shape}, but {(n_draws, *shape)} is needed")
-    cost, tail = _posterior_costs(case, np.stack(list(decided)), n_draws, rng, drawn), (1 - confidence) / 2
+    cost, tail = _posterior_costs(losses, policies, n_draws, rng, drawn), (1 - confidence) / 2
     low, high = np.quantile(cost, [tail, 1 - tail], axis=0)
     names = ("probability_best", "cost", "low", "high")
     return dict(zip(names, (cheapest_shared(cost).mean(0), cost.mean(0), low, high)))
 
 
-def _posterior_costs(case: Judged, decided: Any, n_resamples: int, rng: Any, drawn: Any = None) -> np.ndarray:
+def _posterior_costs(losses: Losses, policies: list, n_resamples: int, rng, drawn: Any = None) -> np.ndarray:
     "(B, S) what each model costs in draws from the posterior, a cost matrix for each draw if there are any."
-    (_, decided), rng = _check_judged(case, None, decided), generator(rng)
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
+    decided = [one.decisions for one in policies]
     if drawn is not None:
-        return _drawn_posterior(case, decided, drawn, rng)
-    units = _units(case, np.stack([case.losses(d) for d in decided]), rng)
-    cost, (K, M) = np.empty((n_resamples, len(decided))), case.costs.shape
+        return _drawn_posterior(losses, decided, drawn, rng)
+    units = _units(losses, np.stack([losses.losses(d) for d in decided]), rng)
+    cost, (K, M) = np.empty((n_resamples, len(decided))), losses.costs.shape
     for block, size, total in _posterior(units, n_resamples, rng):
         true, said = _unseen_cells(size.shape, K, M, len(decided), len(units.shares), rng)
-        extra = case.widest[true[..., None], said]
+        extra = losses.widest[true[..., None], said]
         cost[block] = _with_unseen(units.shares, size, total, extra)
     return cost
 
@@ -1660,12 +1527,12 @@ def _with_unseen(shares, size, total, extra):
     return np.einsum("k,bks->bs", shares, ratio(total, size.sum(-1)[..., None], undefined=0.0))
 
 
-def _drawn_posterior(case: Judged, decided, drawn, rng) -> np.ndarray:
+def _drawn_posterior(losses: Losses, decided, drawn, rng) -> np.ndarray:
     "Costs (B, S) in draws of the shares of the cells, each with its own cost matrix (B, K, M)."
     (n_resamples, K, M), S = drawn.shape, len(decided)
-    cells = np.arange(K * M)[:, None] // M == case.y, np.arange(K * M) % M
-    is_cell = np.concatenate([cells[0] * case.mixtures[d].T[cells[1]] for d in decided])
-    units = _units(case, is_cell, rng)
+    cells = np.arange(K * M)[:, None] // M == losses.y, np.arange(K * M) % M
+    is_cell = np.concatenate([cells[0] * losses.mixtures[d].T[cells[1]] for d in decided])
+    units = _units(losses, is_cell, rng)
     cost, flat = np.empty((n_resamples, S)), drawn.reshape(n_resamples, K * M)
     for block, size, total in _posterior(units, n_resamples, rng):
         paid = np.einsum("bksc,bc->bks", total.reshape(*total.shape[:2], S, K * M), flat[block])
@@ -1914,17 +1781,15 @@ def certify(
     return Certificate(words, limit, ratio(part, n), bound, p, *whole, needed, 1 - alpha, never)
 
 
-def judged_rate(
-    case: Judged, decided: np.ndarray, asked: Requirement, confidence: float
-) -> np.ndarray:
+def rate_of(losses: Losses, policy: Policy, asked: Requirement, confidence: float) -> tuple:
     """A rate of decisions and the ends of its interval, at the priors where they were given.
 
     Parameters
     ----------
-    case : Judged
-        the samples
-    decided : ndarray
-        (N,) columns of the costs
+    losses : Losses
+        what decisions cost
+    policy : Policy
+        whose rate
     asked : Requirement
         which rate
     confidence : float
@@ -1932,31 +1797,30 @@ def judged_rate(
 
     Returns
     -------
-    ndarray
-        (3,) rate and ends; NaN where there is no sample to be a share of, and ends where nothing is known
-        (shares of decisions at priors, with weights or clusters)
+    tuple of float
+        rate and ends; NaN where there is no sample to be a share of, and ends where nothing is known (shares
+        of decisions at priors, with weights or clusters)
 
     Examples
     --------
     >>> y = np.repeat([0, 1], [80, 20])
-    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=10), None, np.array([0.8, 0.2]), False)
-    >>> (recall,) = read_requirements({"recall": 0.9}, case.costs)
-    >>> judged_rate(case, np.where(np.arange(100) < 82, 0, 1), recall, 0.95).round(3).tolist()
+    >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=CostMatrix.binary(fp=1, fn=10))
+    >>> (recall,) = read_requirements({"recall": 0.9}, losses.costs)
+    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 82, 0, 1))
+    >>> [round(value, 3) for value in rate_of(losses, shy, recall, 0.95)]
     [0.9, 0.683, 0.988]
     """
-    rows, counts = np.flatnonzero(asked.among[case.y, decided]), case.count(decided)
-    found = np.array([float(asked.rate(counts, case.class_weights if case.shifted else 1.0)), np.nan, np.nan])
-    by_class = (asked.among.all(1) == asked.among.any(1)).all()
-    if case.shifted and not by_class:
-        if case.counted and asked.name in ("precision", "npv"):
-            at = metric_interval(counts, asked.name, priors=case.priors, **case.how(confidence))
-            found[1:] = at.low, at.high
-        return found
-    table = CostMatrix(asked.cells.astype(float), classes=case.costs.classes, decisions=case.costs.decisions)
-    errors = replace(case, costs=table, own=None, possible=None, largest=None)
-    priors = case.given_priors if asked.among.all() else None
-    found[1:] = errors.in_parts(decided, [rows], priors, confidence)[0, 1:]
-    return found
+    counts, question = losses.cells(policy.decisions), losses.rate(policy, asked)
+    low = high = np.nan
+    if question is not None:
+        found = ask([question], confidence=confidence, few=True)
+        low, high = found.low[0], found.high[0]
+    elif losses.shifted and losses.counted and asked.name in ("precision", "npv"):
+        how = {"confidence": confidence, "method": losses.method, "rng": copy.deepcopy(losses.rng)}
+        at = metric_interval(counts, asked.name, priors=losses.priors, **how)
+        low, high = at.low, at.high
+    weights = losses.class_weights if losses.shifted else 1.0
+    return float(asked.rate(counts, weights)), float(low), float(high)
 
 # %% ../nbs/21_comparisons.ipynb #7a431b49
 def uncertain_cost_interval(

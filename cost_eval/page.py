@@ -341,12 +341,12 @@ def _undone(report) -> str:
 def _cases(case, decided, other, can) -> tuple[float, float]:
     "How many cases, each as much costlier as can occur, undo a lead; and how much costlier that is."
     gap = case.losses(other) - case.losses(decided)
-    lead = float(np.average(gap, weights=case.weight_at_priors))
+    lead = float(np.average(gap, weights=case.mass_at_priors))
     most = case.attainable(None, can)[1]
     if not case.shifted:
         more, size, rest = most.max(keepdims=True), np.array([case.n]), 0.0
     else:
-        weight = np.ones(len(gap)) if case.weight is None else case.weight
+        weight = np.ones(len(gap)) if case.mass is None else case.mass
         of_class = ratio(np.bincount(case.y, weight * gap, len(most)), case.class_sizes, undefined=0.0)
         more, size, rest = most, case.samples_of_classes, case.priors * of_class - lead
     undo = (case.priors * more if case.shifted else more) + rest
@@ -360,7 +360,7 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, and what errors cost
     mains : list
         the models' decisions by the declared rule, each with `.model` and `.decisions`
@@ -407,7 +407,7 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
 def _never_seen(case, entry) -> list[str]:
     "The costliest error, if a model never made it."
     costs = case.costs.array
-    unseen = (case.count(entry.decisions) == 0) & (costs == costs.max())
+    unseen = (case.cells(entry.decisions) == 0) & (costs == costs.max())
     if not unseen.any() or case.samples_of_classes[unseen.any(1)].min() == 0 or costs.max() == costs.min():
         return []
     i, j = np.argwhere(unseen)[0]
@@ -827,7 +827,7 @@ def _curves(report) -> dict:
     "Counts at all thresholds of each model's output, as shares of the deployment, as fine as a figure shows."
     case, found = report._case, {}
     for scored in report._scored[:_MOST_MODELS]:
-        counts = threshold_counts(case.y == 1, scored.score, sample_weight=case.weight_at_priors).counts
+        counts = threshold_counts(case.y == 1, scored.score, sample_weight=case.mass_at_priors).counts
         along = np.cumsum(np.r_[0, np.hypot(np.diff(counts.fpr), np.diff(counts.tpr))])
         seen = np.unique(np.searchsorted(along, np.linspace(0, along[-1], 800)))
         found[scored.name] = counts[np.minimum(seen, len(along) - 1)]

@@ -46,14 +46,16 @@ from scipy import stats
 from . import page
 from .bootstrap import METHODS, independent_difference, interval
 from cost_eval.comparisons import (
-    Asked,
-    Judged,
-    judged_best,
-    judged_differences,
-    judged_probability,
-    judged_rate,
-    judged_regrets,
-    judged_uncertain,
+    Answers,
+    Losses,
+    Policy,
+    ask,
+    best_policy,
+    differences,
+    probable_best,
+    rate_of,
+    regrets,
+    uncertain_costs,
 )
 from .confusion import BinaryCounts
 from cost_eval.core import (
@@ -91,26 +93,14 @@ from .scores import auc_interval
 
 # %% ../nbs/60_report.ipynb #63507286
 @dataclass(frozen=True)
-class _Case(Judged):
-    "The samples, and what the report asks of all models alike."
+class _Case(Losses):
+    "What decisions cost, and what the report asks of all models alike."
 
-    groups: np.ndarray | None = None
-    confidence: float = 0.95
-    capacity: Any = None
+    groups: np.ndarray | None = field(default=None, kw_only=True)
+    confidence: float = field(default=0.95, kw_only=True)
+    capacity: Any = field(default=None, kw_only=True)
     require: Any = field(default=None, kw_only=True)  # what decisions must keep to, read
     scenarios: Any = field(default=(), kw_only=True)  # (name, costs, those of all rows if labels are missing)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    "One set of decisions: a model under a rule."
-
-    model: str
-    rule: str
-    decisions: np.ndarray
-    main: bool = False
-    cut: tuple = (np.nan, np.nan, np.nan)  # threshold, and the range of thresholds that decide alike
-    can: Any = None  # column of the costs, of a constant that is declared; None: any decision can be taken
 
 
 def _case_of(
@@ -120,9 +110,9 @@ def _case_of(
     are those of all rows where some have no label, and the rows that count.
     """
     own = None if samples.own is None else samples.own.array
-    target = samples.target_priors(priors)
     clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
-    given = samples.y, samples.costs, own, target, priors is not None, samples.sample_weight, clusters
+    given = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
+    how |= {"costs": samples.costs, "own": own, "groups": samples.groups}
     check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
     how |= {
         "rng": rng,
@@ -131,7 +121,7 @@ def _case_of(
     if own is not None and all_costs is not None:
         costs, counting = all_costs
         how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
-    return _Case(*given, None, samples.groups, confidence, capacity, **how)
+    return _Case(*given, confidence=confidence, capacity=capacity, **how)
 
 
 def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
@@ -188,7 +178,7 @@ def _entries(
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
-            found.append(_Entry(name, policy.rule, policy.decisions, k == 0, cut))
+            found.append(Policy(name, policy.rule, policy.decisions, k == 0, cut))
             if k == 0:
                 notes += policy.notes
     return found, notes
@@ -229,7 +219,9 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
         known = {name: fits.decide(name, rule, posteriors=False, **limits) for name, rule in declared.items()}
         mains, _ = _entries(fits, declared, limits, known=known)
         codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
-        ends = replace(case, **mixed).intervals(codes, case.confidence)
+        drawn = replace(case, **mixed)
+        costs = [drawn.asks(replace(e, decisions=d)) for e, d in zip(mains, codes)]
+        ends = ask(costs, confidence=case.confidence)
         errors = np.array([_draw_error(case, e) for e in mains])
         share = float(np.max(ratio(20 * errors, ends.high - ends.low, undefined=0.0)))
         if share <= 1:
@@ -240,7 +232,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
         fits.draw(min(most, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
 
 
-def _draw_error(case: _Case, entry: _Entry) -> float:
+def _draw_error(case: _Case, entry: Policy) -> float:
     "Monte Carlo error of a cost; NaN of one draw."
     if entry.decisions.ndim == 1:
         return np.nan if entry.rule in FITTED else 0.0
@@ -251,7 +243,7 @@ def _draw_error(case: _Case, entry: _Entry) -> float:
 
 def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:
     """Decisions, (N,) or (D, N) in draws, as (N,) numbers of columns of the costs, or from M on of mixtures,
-    and these, as `Judged` takes them; of those `apart` the draws are tested one by one.
+    and these, as `Losses` takes them; of those `apart` the draws are tested one by one.
     """
     several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
     drawn = [decided.astype(np.intp, copy=False) if decided.ndim == 1 else decided for decided in drawn]
@@ -284,7 +276,7 @@ def _put(drawn: list, places: list, numbers: np.ndarray) -> list:
     return [next(parts) if k in places else decided for k, decided in enumerate(drawn)]
 
 
-def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Case, list[_Entry], _Entry]:
+def _condensed(case: _Case, entries: list[Policy], oracle: Policy) -> tuple[_Case, list[Policy], Policy]:
     "The same with equal rows counted, where nothing but counts matters and they are fewer by half."
     if not case.counted or case.capacity is not None:
         return case, entries, oracle
@@ -294,12 +286,12 @@ def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Cas
         return case, entries, oracle
     repeats = np.bincount(unit, case.repeats)
     groups = None if case.groups is None else case.groups[first]
-    few = replace(case, y=case.y[first], weight=repeats, repeats=repeats, groups=groups)
+    few = replace(case, y=case.y[first], repeats=repeats, groups=groups)
     *entries, oracle = [replace(e, decisions=e.decisions[first]) for e in (*entries, oracle)]
     return few, entries, oracle
 
 
-def _all_rules(report: "Report") -> tuple[_Case, list[_Entry], _Entry]:
+def _all_rules(report: "Report") -> tuple[_Case, list[Policy], Policy]:
     "What each model decides by every rule that it can follow, and the oracle."
     fits, declared, *_ = report._inputs
     plain = replace(report._case, mixed=None, drawn=None)
@@ -326,19 +318,19 @@ def _by_ids(costs, order: _Order | None, samples: Samples):
     return ExampleCosts.from_array(own.array[order.rows], classes=own.classes, decisions=own.decisions)
 
 
-def _constant_entries(case: _Case) -> list[_Entry]:
+def _constant_entries(case: _Case) -> list[Policy]:
     "Each decision taken for everybody, as far as a capacity, or what is required, allows that."
     columns = [0] if case.capacity is not None else range(case.costs.shape[1])
     labels = case.costs.decisions
     everybody = [(j, np.full(len(case.y), j, np.intp)) for j in columns]
     if case.require is not None:
         weight = case.class_weights if case.shifted else 1.0
-        kept = [all(one.met(case.count(d), weight) for one in case.require) for _, d in everybody]
+        kept = [all(one.met(case.cells(d), weight) for one in case.require) for _, d in everybody]
         everybody = [one for one, good in zip(everybody, kept) if good] or everybody
-    return [_Entry(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
+    return [Policy(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
 
 
-def _oracle(case: _Case, samples: Samples) -> _Entry:
+def _oracle(case: _Case, samples: Samples) -> Policy:
     "The cheapest decision for each sample, given its true class; of a capacity those that save the most."
     best = case.costs_of_rows.argmin(1)
     if case.capacity is not None:
@@ -347,47 +339,27 @@ def _oracle(case: _Case, samples: Samples) -> _Entry:
         queue = wanted[np.argsort(-saved[wanted], kind="stable")]
         best = np.zeros_like(best)
         best[within_capacity(case.capacity, samples, queue)] = 1
-    return _Entry("oracle", "knows the class", best)
-
-
-def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarray, Asked]:
-    "Lower and upper ends for all entries, and what the engine has to say about the models'."
-    *known, oracle = [e for e in entries if e.rule in ("constant", "knows the class")]
-    judged = [e for e in entries if e.rule not in ("constant", "knows the class")]
-    asked = case.intervals([e.decisions for e in judged], case.confidence)
-    ends = {id(e): pair for e, pair in zip(judged, zip(asked.low, asked.high))}
-    paid = [case.mean_interval(case.losses(e.decisions), case.confidence, e.can) for e in known]
-    least = None if case.capacity is not None else case.cheapest
-    paid.append(case.mean_interval(case.losses(oracle.decisions), case.confidence, of=least))
-    ends |= {id(e): (one.low, one.high) for e, one in zip([*known, oracle], paid)}
-    low, high = np.array([ends[id(e)] for e in entries]).T
-    return low, high, asked
+    return Policy("oracle", "knows the class", best)
 
 # %% ../nbs/60_report.ipynb #ccea081e
-def _ladder(case: _Case, judged: list[_Entry], oracle: _Entry):
-    "The ladder: every constant decision, what is judged, the oracle."
-    pd, entries = pandas(), [*_constant_entries(case), *judged, oracle]
+def _ladder(case: _Case, judged: list[Policy], oracle: Policy):
+    "The ladder: every constant decision, what is judged, the oracle; and the answers about what is judged."
+    constant = _constant_entries(case)
+    entries = [*constant, *judged, oracle]
     cost = np.array([case.cost(e.decisions) for e in entries])
-    low, high, asked = _intervals(case, entries)
-    constant = [e.rule == "constant" for e in entries]
-    naive, oracle = cost[constant].min(), cost[-1]
-    nec = ratio(cost - oracle, naive - oracle) if naive > oracle else np.full(len(cost), np.nan)
-    ladder = pd.DataFrame(
-        {
-            "model": [e.model for e in entries],
-            "rule": [e.rule for e in entries],
-            "main": [e.main for e in entries],
-            "cost": cost,
-            "low": low,
-            "high": high,
-            "per_1000": 1000 * cost,
-            "nec": nec,
-            "gap_closed": 1 - nec,
-        }
-    )
+    found = ask([case.asks(e) for e in judged], confidence=case.confidence)
+    best = case.asks(oracle, None if case.capacity is not None else case.cheapest)
+    known = ask([*(case.asks(e) for e in constant), best], confidence=case.confidence)
+    ends = zip((known.low, known.high), (found.low, found.high))
+    low, high = (np.r_[rest[:-1], own, rest[-1]] for rest, own in ends)
+    naive, least = cost[: len(constant)].min(), cost[-1]
+    nec = ratio(cost - least, naive - least) if naive > least else np.full(len(cost), np.nan)
+    columns = {name: [getattr(e, name) for e in entries] for name in ("model", "rule", "main")}
+    columns |= {"cost": cost, "low": low, "high": high, "per_1000": 1000 * cost}
+    ladder = pandas().DataFrame(columns | {"nec": nec, "gap_closed": 1 - nec})
     ladder["calibration_loss"] = _calibration_losses(ladder)
-    cuts = pd.DataFrame([e.cut for e in entries], columns=["threshold", "same_from", "same_to"])
-    return ladder.join(_metric_columns(case, entries, cost, low, high)).join(cuts), asked
+    cuts = pandas().DataFrame([e.cut for e in entries], columns=["threshold", "same_from", "same_to"])
+    return ladder.join(_metric_columns(case, entries, cost, low, high)).join(cuts), found
 
 
 def _calibration_losses(ladder) -> list[float]:
@@ -423,7 +395,7 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     return pandas().DataFrame(columns)
 
 
-def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict, errors: dict):
+def _best(case: _Case, mains: list[Policy], ladder, in_sample: dict, errors: dict):
     "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
@@ -431,50 +403,42 @@ def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict, errors: dic
     best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
     best["probability_best"] = 1.0
     if len(mains) > 1:
-        decided = np.stack([e.decisions for e in mains])
-        found = judged_probability(case, [e.model for e in mains], decided, rng=case.rng)
-        best["probability_best"] = found.probability
+        best["probability_best"] = probable_best(case, mains, rng=case.rng).probability
     return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
 _DIFFERENCES = ("first", "second", "difference", "low", "high", "p_value", "told_apart", "cheaper")
 
 
-def _differences(case: _Case, entries: list[_Entry], pairs=None):
-    "Pairs of entries, first minus second, with intervals that hold together; and what is to be said."
-    pd = pandas()
-    if len(entries) < 2 or pairs is not None and not len(pairs[0]):
-        return pd.DataFrame(columns=_DIFFERENCES), ()
-    decided, names = np.stack([e.decisions for e in entries]), [e.model for e in entries]
-    options: dict = {"pairs": pairs, "can": [e.can for e in entries], "confidence": case.confidence}
-    found = judged_differences(case, names, decided, **options)
-    d = found.difference
-    cheaper = np.where(d < 0, found.first, np.where(d > 0, found.second, ""))
-    columns = found.first, found.second, d, found.low, found.high, found.p_value, found.rejects, cheaper
-    return pd.DataFrame(dict(zip(_DIFFERENCES, columns))), found.notes
+def _differences(case: _Case, mains: list[Policy]):
+    "Pairs of models, first minus second, with intervals that hold together; and what is to be said."
+    found = ask(differences(case, mains), confidence=case.confidence, jointly=True)
+    d = found.estimate
+    cheaper = np.where(d < 0, found.model, np.where(d > 0, found.against, ""))
+    columns = found.model, found.against, d, found.low, found.high, found.p_value, found.told_apart, cheaper
+    return pandas().DataFrame(dict(zip(_DIFFERENCES, columns))), found.notes
 
 
 def _savings(case: _Case, pairs: list):
     "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
-    entries = [e for pair in pairs for e in pair]
-    at = np.arange(0, len(entries), 2)
-    found, _ = _differences(case, entries, (at + 1, at))
+    found = ask([case.minus(o, e) for e, o in pairs], confidence=case.confidence, jointly=True)
     columns = {
         "model": [e.model for e, _ in pairs],
         "rule": [e.rule for e, _ in pairs],
         "against": [o.model if o.rule == "constant" else o.rule for _, o in pairs],
+        "saving": found.estimate,
     }
-    saved = found[["difference", "low", "high", "p_value", "told_apart"]]
-    return pandas().DataFrame(columns).join(saved.rename(columns={"difference": "saving"}))
+    ends = {name: getattr(found, name) for name in ("low", "high", "p_value", "told_apart")}
+    return pandas().DataFrame(columns | ends)
 
 
-def _against_constant(case: _Case, mains: list[_Entry]):
+def _against_constant(case: _Case, mains: list[Policy]):
     "What each model saves against the best decision for everybody."
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
     return _savings(case, [(e, naive) for e in mains])
 
 
-def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any], y: np.ndarray):
+def _calibrated(case: _Case, entries: list[Policy], models: Mapping[str, Any], y: np.ndarray):
     """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
     or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
     """
@@ -485,8 +449,8 @@ def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any], y
     level, far = (1 - case.confidence) / max(len(found), 1), found["told_apart"] & (found["saving"] > 0)
     for k, row in found.iterrows():  # of all rows, not of those counted
         model = models.get(row["model"])
-        weighed = case.weight is not None and not case.repeated
-        if model is None or model.priors is not None or case.clusters is not None or weighed:
+        weighed = case.weight is not None or case.clusters is not None
+        if model is None or model.priors is not None or weighed:
             continue
         cost = case.cost(of[row["model"], "calibrated"].decisions)
         if not far[k] and row["saving"] > 0.1 * abs(cost):  # where being wrong is cheap is not asked
@@ -503,7 +467,7 @@ def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
         return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
 
 
-def _alternatives(case: _Case, entries: list[_Entry]):
+def _alternatives(case: _Case, entries: list[Policy]):
     "What each model's declared rule saves against every other rule that the model can follow."
     mains = {e.model: e for e in entries if e.main}
     return _savings(case, [(mains[e.model], e) for e in entries if e.model in mains and not e.main])
@@ -512,30 +476,26 @@ def _alternatives(case: _Case, entries: list[_Entry]):
 _LINES = ("question", "model", "against", "estimate", "low", "high", "p_value", "costly_cases")
 
 
-def _approximate_lines(case: _Case, mains: list[_Entry]):
+def _approximate_lines(case: _Case, mains: list[Policy]):
     "The approximate lines of costs, of savings against the best constant decision, and of differences."
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
-    pairs = [(a, b) for k, a in enumerate(mains) for b in mains[k + 1 :]]
-    found = []
-    for question, asked in (
-        ("cost", [(e,) for e in mains]),
-        ("saving", [(naive, e) for e in mains]),
-        ("difference", pairs),
-    ):
-        sides = [[(e.decisions, e.can) for e in one] for one in asked]
-        for one, ends in zip(asked, case.approximate(sides, case.confidence, question != "cost").T):
-            paid = [case.cost(e.decisions) for e in one]
-            ordered = one[::-1] if question == "saving" else one
-            names = ordered[0].model, ordered[1].model if len(ordered) > 1 else ""
-            estimate = paid[0] - sum(paid[1:])
-            found.append([question, *names, estimate, *ends])
-    return pandas().DataFrame(found, columns=_LINES)
+    asked = {
+        "cost": [case.asks(e) for e in mains],
+        "saving": [case.minus(naive, e)._replace(model=e.model, against=naive.model) for e in mains],
+        "difference": differences(case, mains),
+    }
+    tables = []
+    for question, each in asked.items():
+        found = ask(each, confidence=case.confidence, jointly=question != "cost", approximate=True)
+        columns = found.model, found.against, found.estimate, found.low, found.high, found.p_value, found.seen
+        tables.append(pandas().DataFrame(dict(zip(_LINES, (question, *columns)))))
+    return pandas().concat([table for table in tables if len(table)], ignore_index=True)
 
 
 def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
-    options: dict = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
+    options: dict = {"sample_weight": case.mass, "clusters": case.clusters, "confidence": case.confidence}
     rows = []
     for name, model in samples.models.items():
         if told and model.kind != "decisions":
@@ -545,7 +505,7 @@ def _areas(case: _Case, samples: Samples):
     return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
-def _group_table(case: _Case, entries: list[_Entry]):
+def _group_table(case: _Case, entries: list[Policy]):
     "Cost and rates of each main model in each group."
     pd = pandas()
     if case.groups is None:
@@ -555,7 +515,7 @@ def _group_table(case: _Case, entries: list[_Entry]):
     return pd.concat([_one_model(case, entry, labels, inside) for entry in entries], ignore_index=True)
 
 
-def _between_groups(case: _Case, entries: list[_Entry], costs: bool = True, rates: Any = None):
+def _between_groups(case: _Case, entries: list[Policy], costs: bool = True, rates: Any = None):
     "Differences between groups: of costs, and of the error rates unless `rates` are known."
     pd, tables = pandas(), []
     labels, code = ((), None) if case.groups is None else numbered(case.groups, ascending=True)
@@ -573,7 +533,7 @@ _GROUP_DIFFERENCES = (
 )
 
 
-def _one_model(case: _Case, entry: _Entry, labels, inside: list):
+def _one_model(case: _Case, entry: Policy, labels, inside: list):
     "One model in each group: cost at the group's own shares of the classes and at the deployment's, rates."
     columns = {"group": list(labels), "n": [case.take(rows).n for rows in inside], "model": entry.model}
     asked: list = [(("cost", "low", "high"), case, inside, None)]
@@ -583,17 +543,27 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
             of_class = [rows[case.y[rows] == k] for rows in inside]
             asked.append(((name, f"{name}_low", f"{name}_high"), _errors(case), of_class, None))
     for names, what, parts, priors in asked:
-        columns |= dict(zip(names, what.in_parts(entry.decisions, parts, priors, case.confidence).T))
+        columns |= dict(zip(names, _in_parts(what, entry, parts, priors)))
     return pandas().DataFrame(columns)
+
+
+def _in_parts(case: _Case, entry: Policy, parts: list, priors) -> np.ndarray:
+    "(3, G) cost and ends of its interval on some rows each; NaN where nothing is known."
+    asked = [case.at(entry, rows, priors) for rows in parts]
+    told = [k for k, one in enumerate(asked) if one is not None]
+    found = ask([asked[k] for k in told], confidence=case.confidence, few=True)
+    ends = np.full((3, len(parts)), np.nan)
+    ends[:, told] = found.estimate, found.low, found.high
+    return ends
 
 
 def _errors(case: _Case) -> _Case:
     "The same samples where an error costs 1: false alarms of the negative, misses of the positive."
     wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
-    return replace(case, costs=wrong, own=None, possible=None, largest=None)
+    return cast(_Case, case.at_costs(wrong))
 
 
-def _groups_apart(case: _Case, entry: _Entry, labels, code, costs: bool, rates: bool) -> list:
+def _groups_apart(case: _Case, entry: Policy, labels, code, costs: bool, rates: bool) -> list:
     """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
@@ -606,15 +576,24 @@ def _groups_apart(case: _Case, entry: _Entry, labels, code, costs: bool, rates: 
             asked.append((name, "within the class", _errors(case).take(rows), rows, False))
     tables = []
     for what, shares, part, rows, common in asked:
-        together = 1 if what == "cost" else 2
+        many = 1 if what == "cost" else 2
         sides = {g: code[rows] == g for g in range(1 if G == 2 else G)}
-        level = 1 - (1 - case.confidence) / together
-        told, d, low, high, p, rejects = part.sides_apart(entry.decisions[rows], sides, common, level)
-        p = np.minimum(1, together * np.asarray(p))
-        first, second = [labels[g] for g in told], str(labels[1]) if G == 2 else "the others"
-        columns = entry.model, what, shares, first, second, d, low, high, p, rejects
-        tables.append(pandas().DataFrame(dict(zip(_GROUP_DIFFERENCES, columns))))
+        own = replace(entry, decisions=entry.decisions[rows])
+        found = _apart(part, own, sides, case.priors if common else None, 1 - (1 - case.confidence) / many)
+        first, second = [labels[g] for g in found.part], str(labels[1]) if G == 2 else "the others"
+        ends = found.estimate, found.low, found.high, np.minimum(1, many * found.p_value), found.told_apart
+        columns = dict(zip(_GROUP_DIFFERENCES, (entry.model, what, shares, first, second, *ends)))
+        tables.append(pandas().DataFrame(columns))
     return tables
+
+
+def _apart(case: _Case, entry: Policy, sides: dict, priors, level: float) -> Answers:
+    "The cost on each side minus that of all others, held together; of those of which there are enough."
+    sides = {g: s for g, s in sides.items() if case.known(s, priors) and case.known(~s, priors)}
+    asked = [case.gap(entry, side, priors, g) for g, side in sides.items()]
+    found = ask(asked, confidence=level, jointly=True, few=True)
+    told = ~np.isnan(found.low)
+    return found if told.all() else _apart(case, entry, {g: sides[g] for g in found.part[told]}, priors, level)
 
 
 def _few_in_groups(case: _Case, groups) -> list:
@@ -624,11 +603,17 @@ def _few_in_groups(case: _Case, groups) -> list:
     return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
 
 
-def _breakdown(case: _Case, entry: _Entry):
+def _breakdown(case: _Case, entry: Policy):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
-    rows = case.parts_of_cost(entry.decisions, case.groups, case.confidence)
-    found = pandas().DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high"])
-    return found.assign(share=ratio(found["cost"].to_numpy(), case.cost(entry.decisions)))
+    parts = list(case.parts(entry, case.groups))
+    parts = [one for one in parts if one[0] != "cell" or one[2].means(case, entry.decisions)[0].values.any()]
+    found = ask([question for *_, question in parts], confidence=case.confidence, jointly=True)
+    size = [share.sum() if case.repeats is None else share @ case.repeats for _, share, _ in parts]
+    columns = {"part": [kind for kind, *_ in parts], "name": found.part}
+    columns["n"] = [int(n) if n == int(n) else float(n) for n in size]
+    columns |= {"cost": found.estimate, "low": found.low + 0.0, "high": found.high}
+    share = ratio(found.estimate, case.cost(entry.decisions))
+    return pandas().DataFrame(columns | {"share": share})
 
 # %% ../nbs/60_report.ipynb #req00005
 _CONSTRAINT = (
@@ -650,7 +635,7 @@ def _constraint(case: _Case, fits: CrossFit, mains: list, priors):
     rows = []
     for entry in mains:
         for one in case.require:
-            reached = judged_rate(case, entry.decisions, one, case.confidence)
+            reached = rate_of(case, entry, one, case.confidence)
             rows.append((entry.model, str(one), one.limit, *reached))
     found = pd.DataFrame(rows, columns=_CONSTRAINT[:6])
     return found.merge(paid, on="model", sort=False)[[*_CONSTRAINT]]
@@ -690,7 +675,7 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
         apart = [_steps(at, name, rule) for name, rule in declared.items()]
         decided, mixed = _mixtures(drawn, there.costs.shape[1], apart)
-        return replace(there, **mixed), decided
+        return replace(there, **mixed), [Policy(name, "", d) for name, d in zip(declared, decided)]
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
@@ -700,11 +685,11 @@ def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
     frame, tables = pandas().DataFrame, []
     if not case.scenarios:
         return frame(columns=_SCENARIOS)
-    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios))
-    found = judged_regrets(list(there), list(decided), case.confidence)
+    asked = [_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios]
+    found = regrets(asked, case.confidence)
     worst = found[1].max(0)
     least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
-    for (name, *_), at, *values in zip(case.scenarios, there, *found):
+    for (name, *_), (at, _), *values in zip(case.scenarios, asked, *found):
         naive = min(at.cost(e.decisions) for e in _constant_entries(at))
         table = frame(dict(zip(("cost", "regret", "low", "high", "p_value"), values)))
         table = table.assign(scenario=name, model=list(declared), naive=naive, compromise=least)
@@ -809,7 +794,7 @@ class Report(Result):
         return self._once("ladder", lambda: _ladder(*self._every)[0])
 
     @property
-    def _every(self) -> tuple[_Case, list[_Entry], _Entry]:
+    def _every(self) -> tuple[_Case, list[Policy], Policy]:
         "What each model decides by every rule that it can follow, and the oracle; equal rows counted."
         return self._once("every", lambda: _all_rules(self))
 
@@ -870,7 +855,7 @@ class Report(Result):
         return self._once(("breakdown", name), lambda: _breakdown(case, entry))
 
     @property
-    def _mains(self) -> tuple[_Case, list[_Entry]]:
+    def _mains(self) -> tuple[_Case, list[Policy]]:
         "What each model decides by its declared rule; equal rows counted."
         return self._few[0], [e for e in self._few[1] if e.main]
 
@@ -1006,8 +991,7 @@ class Report(Result):
             raise ValueError(
                 "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
             )
-        decided = [e.decisions for e in mains]
-        found = judged_uncertain(case, decided, cost_sampler, n_draws, rng, case.confidence)
+        found = uncertain_costs(case, mains, cost_sampler, n_draws, rng, case.confidence)
         return pandas().DataFrame({"model": [e.model for e in mains], **found})
 
     def plot(self, ax: Axes | None = None, *, panel: PanelName | None = None) -> Axes | Figure:
@@ -1388,7 +1372,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
 
 
-def _levels_of(fits: CrossFit, entry: _Entry, shifted: bool):
+def _levels_of(fits: CrossFit, entry: Policy, shifted: bool):
     "Where a model's samples turn positive along the map; None where that is not known, or nowhere."
     if entry.rule == "as given" or len(fits.samples.costs.classes) != 2:
         return None
@@ -1435,8 +1419,7 @@ def _finish(
     differences, more = _differences(case, mains)
     winner = None
     if len(mains) > 1:
-        names, decided = [e.model for e in mains], np.stack([e.decisions for e in mains])
-        winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
+        winner = best_policy(case, mains, confidence=case.confidence, rng=case.rng)
     groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
     tied = () if winner is None else winner.notes
     best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)

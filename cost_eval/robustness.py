@@ -22,7 +22,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter
 
 from .bootstrap import Sample, sample_interval
-from .comparisons import Judged
+from .comparisons import Losses
 from .core import Result, optional_import, pandas, percent, result
 from .mean_law import share_above
 from .plotting import COLORS, ensure_axes
@@ -188,7 +188,7 @@ def _levels(line: Line, odds: np.ndarray) -> np.ndarray:
     return np.where(line.decisions == 1, 0, len(odds)) if found is None else found
 
 
-def _joint_rates(case: Judged, levels: list, L: int) -> np.ndarray:
+def _joint_rates(case: Losses, levels: list, L: int) -> np.ndarray:
     """(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level; of levels in
     several draws of the folds, (D, N), the mean over draws.
     """
@@ -198,7 +198,7 @@ def _joint_rates(case: Judged, levels: list, L: int) -> np.ndarray:
         return np.mean([_joint_rates(case, one, L) for one in alone], axis=0)
     levels = [level.reshape(-1) for level in levels]
     S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
-    weight, sizes = np.ones(len(case.y)) if case.weight is None else case.weight, case.class_sizes
+    weight, sizes = np.ones(len(case.y)) if case.mass is None else case.mass, case.class_sizes
     for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier
         own, mass = [level[case.y == c] for level in levels], weight[case.y == c]
         for a in range(S):
@@ -210,7 +210,7 @@ def _joint_rates(case: Judged, levels: list, L: int) -> np.ndarray:
 
 # %% ../nbs/55_robustness.ipynb #dbe6c807
 def robustness_map(
-    case: Judged,
+    case: Losses,
     lines: list,
     cost_ratios: np.ndarray,
     prevalences: np.ndarray,
@@ -221,7 +221,7 @@ def robustness_map(
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, two classes and decisions
     lines : list of Line
         the models
@@ -241,7 +241,7 @@ def robustness_map(
     --------
     >>> from cost_eval.costs import CostMatrix
     >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
-    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, priors, True)
+    >>> case = Losses(y, priors, True, costs=CostMatrix.binary(fp=1, fn=4))
     >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
     >>> found = robustness_map(case, [bold], np.array([1.0, 4.0]), np.array([0.2, 0.5]), (4.0, 0.2), 0.95)
     >>> found.cost[0].round(3).tolist(), found.names[found.winner[1, 1]]
@@ -293,12 +293,12 @@ def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.nd
     return ratios, prevalences
 
 # %% ../nbs/55_robustness.ipynb #55ne0002
-def nearest_change(case: Judged, lines: list, at: tuple) -> tuple[int, int, float]:
+def nearest_change(case: Losses, lines: list, at: tuple) -> tuple[int, int, float]:
     """The nearest cost ratio times odds at which another decision is the cheapest.
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, two classes and decisions
     lines : list of Line
         the models
@@ -316,7 +316,7 @@ def nearest_change(case: Judged, lines: list, at: tuple) -> tuple[int, int, floa
     --------
     >>> from cost_eval.costs import CostMatrix
     >>> y = np.repeat([0, 1], [80, 20])
-    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, np.array([0.8, 0.2]), True)
+    >>> case = Losses(y, np.array([0.8, 0.2]), True, costs=CostMatrix.binary(fp=1, fn=4))
     >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
     >>> here, other, factor = nearest_change(case, [bold], (4.0, 0.2))
     >>> here, other, 0.25 / 1.03 < factor < 0.25
@@ -336,7 +336,7 @@ def nearest_change(case: Judged, lines: list, at: tuple) -> tuple[int, int, floa
     return int(winner[200]), int(winner[near]), float(factor[near])
 
 # %% ../nbs/55_robustness.ipynb #ef291767
-def _sure(case: Judged, both, cost, place, odds, level: float) -> np.ndarray:
+def _sure(case: Losses, both, cost, place, odds, level: float) -> np.ndarray:
     "Does the engine find the cheapest cheaper than the next? (R, P)"
     first, second = np.argsort(cost, axis=0, kind="stable")[:2]
     asked, where = np.unique(np.stack([place, first, second]).reshape(3, -1), axis=1, return_inverse=True)
@@ -390,13 +390,13 @@ class CostLine(NamedTuple):
 
 
 def cost_line(
-    case: Judged, lines: list, cost_ratios: Numbers, prevalences: Numbers, confidence: float
+    case: Losses, lines: list, cost_ratios: Numbers, prevalences: Numbers, confidence: float
 ) -> CostLine:
     """What each model costs along a line of the plane, deciding anew at each point.
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, two classes and decisions
     lines : list of Line
         S models
@@ -414,7 +414,7 @@ def cost_line(
     --------
     >>> from cost_eval.costs import CostMatrix
     >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
-    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, priors, True)
+    >>> case = Losses(y, priors, True, costs=CostMatrix.binary(fp=1, fn=4))
     >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
     >>> found = cost_line(case, [bold], [4, 4], [0.2, 0.5], 0.95)
     >>> found.cost.round(3).tolist(), found.constant.tolist()
