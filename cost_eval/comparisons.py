@@ -779,7 +779,7 @@ def _of_rows(means: list, by_row: bool) -> tuple[np.ndarray, dict]:
     "Of rows: values, and the options of `loss_interval`, with the same strata."
     K, units = len(means[0].ends[0]), means[0].losses
     values, strata, weight, clusters, shares, bounds = zip(
-        *(one.strata(K * s, by_row) for s, one in enumerate(means))
+        *(one.strata(K * s, by_row) for s, one in enumerate(means[::-1]))
     )
     options: dict = {"strata": np.concatenate(strata), "shares": dict(ChainMap(*shares))}
     options["bounds"] = bounds[0] if by_row else dict(ChainMap(*bounds))
