@@ -7,7 +7,7 @@ when a page is read. With --quarto the processed notebooks go through Quarto as 
 | --- | --- |
 | `check_notebooks` | the reader's: no page with scripts of its own, or of 3 MB |
 | `llms` | a language model's |
-| `write_sources`, `toctrees`, `run_sphinx` | who has Python only; pages of at most some sixteen screens (parts.py) |
+| `write_sources`, `toctrees`, `run_sphinx` | who has Python only |
 """
 import argparse
 import hashlib
@@ -72,11 +72,6 @@ class Project:
     def page_name(stem):
         "The page of a notebook, as nbdev names it: 10_expected_cost is expected_cost.html."
         return re.sub(r"^\d+[a-zA-Z0-9]*_", "", stem.lower())
-
-    @staticmethod
-    def whole(name):
-        "The page that a part belongs to: of bootstrap_2 it is bootstrap (parts.py)."
-        return re.sub(r"_\d+$", "", name)
 
     def digest(self):
         "Changes when anything changes that the site is made of."
@@ -182,7 +177,7 @@ def build_with_sphinx(project):
     next(step)
     shutil.rmtree(project.docs, ignore_errors=True)
     shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
-    sphinx_site.lighten(project.docs)
+    sphinx_site.mend(project.docs)
     finish(project, pages)
     return pages, complaints
 
@@ -198,32 +193,32 @@ def render_with_quarto(project):
 
 
 def process_notebooks(project):
-    "nbdev's processing into _proc/ (API entries, links, hidden cells; no Quarto needed), and the reading view of it."
-    import api
+    "nbdev's processing into _proc/ (links, hidden cells; no Quarto needed), and the reading view of it."
     import nbdev.serve
     import reading
     import translate
-    api.install()
+    reading.keep_code()
+    nbdev.serve.proc_nbs(n_workers=0, force=True)
     try:
-        nbdev.serve.proc_nbs(n_workers=0, force=True)
-    except translate.Problem as problem:  # of an entry
+        reading.prepare(project)
+    except translate.Problem as problem:
         raise Failure(str(problem)) from None
-    reading.prepare(project)
 
 
 def write_sources(project, pages):
-    "MyST notebooks for Sphinx, and the pictures beside them."
-    import parts
+    "MyST notebooks for Sphinx, the list of modules, of which it makes the reference, and the pictures beside them."
+    import sphinx_site
     import translate
     source = project.build / "source"
     try:
-        whole = translate.translate(pages, {path.name for path in project.nbs.glob("*")})
+        notebooks = translate.translate(pages, {path.name for path in project.nbs.glob("*")})
     except translate.Problem as problem:  # everything that cannot be shown
         raise Failure(str(problem)) from None
-    notebooks = {name: nb for page in pages for name, nb in parts.divided(page, whole[page.name]).items()}
-    for name, tree in toctrees(project, pages, notebooks).items():
+    for name, tree in toctrees(project, pages).items():
         notebooks[name]["cells"].append(translate.markdown_cell(tree))
     source.mkdir(parents=True)
+    if notebooks.pop("reference", None):
+        (source / "reference.rst").write_text(sphinx_site.reference(project), encoding="utf-8")
     for name, nb in notebooks.items():
         (source / f"{name}.ipynb").write_text(json.dumps(nb, indent=1), encoding="utf-8")
     for path in project.nbs.glob("*"):
@@ -231,26 +226,20 @@ def write_sources(project, pages):
             shutil.copyfile(path, source / path.name)
 
 
-def toctrees(project, pages, notebooks):
-    "{page: its further parts and the pages below it}, hidden at its end; the first page holds the sidebar."
-    import parts
-    names, trees = {p.stem: p.name for p in pages}, {}
+def toctrees(project, pages):
+    "{page: the pages below it}, hidden at its end; the first page holds the sidebar."
+    names, trees = {p.stem: p.name for p in pages}, {"index": []}
 
     def tree(entries, caption=""):
-        lines = [f"{e.text} <{names[e.stem]}>" if e.text else names[e.stem] for e in entries if e.stem in names and names[e.stem] != "index"]
+        lines = [f"{e.text} <{names[e.stem]}>" if e.text else names[e.stem] for e in entries
+                 if names.get(e.stem, "index") != "index"]
         head = f":caption: {caption}\n" if caption else ""
-        return hidden(lines, head)
-
-    def hidden(lines, head=""):
         return ["```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(lines) + "\n```"] if lines else []
 
-    for page in pages:
-        further = [name for name in notebooks if project.whole(name) == page.name != name]
-        trees[page.name] = hidden([f"{parts.own_title(page, notebooks[name])} <{name}>" for name in further])
     for section, entries in project.sidebar():
-        trees["index"].extend(tree(entries, section))
+        trees["index"] += tree(entries, section)
         for entry in entries:
-            trees[names[entry.stem]].extend(tree(entry.entries))
+            trees.setdefault(names[entry.stem], []).extend(tree(entry.entries))
     return {name: "\n\n".join(below) for name, below in trees.items() if below}
 
 
@@ -323,12 +312,12 @@ def checked(project, pages, look, sample):
     "Everything that is wrong with the finished pages; prints their weights and what the browser took."
     import check
     start, by_name = time.perf_counter(), {page.name: page for page in pages}
-    names = sorted(path.stem for path in project.docs.glob("*.html") if project.whole(path.stem) in by_name)
+    names = sorted(path.stem for path in project.docs.glob("*.html") if path.stem not in ("404", "search"))
     complaints, weights = check.read(project.docs, names)
     seen = check.look(project.docs, names, sample=check.SAMPLE if sample else ()) if look else {}
     for name, measured in seen.items():
-        page = by_name[project.whole(name)]
-        complaints += check.judged(name, measured, page.nb, page.stem if name == page.name else "")
+        page = by_name.get(name)
+        complaints += check.judged(name, measured, page.nb, page.stem) if page else check.judged(name, measured)
     heaviest = max(weights, key=weights.get, default="none")
     print(f"checked {len(names)} pages{', ' + str(len(seen)) + ' of them in the browser,' if look else ''} in {time.perf_counter() - start:.0f} s; the median weighs "
           f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB" if weights else "no page is there")

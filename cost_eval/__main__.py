@@ -204,6 +204,8 @@ def _add_evaluate(commands):
     parser = _add_of_files(commands, "evaluate", about, what)
     for title, rows in _GROUPS.items():
         _add_options(parser.add_argument_group(title), *rows)
+    what = "each row's costs are known before its class, although they tell it"
+    parser.add_argument("--costs-known", action="store_true", help=what)
     parser.set_defaults(rule="calibrated", method="auto", confidence=0.95, seed=0, scenario=[], about=[])
     parser.set_defaults(run=_evaluate, parser=parser)
 
@@ -413,6 +415,7 @@ def _report_of(frame, costs, arguments):
         priors=_priors_of(arguments),
         capacity=arguments.capacity,
         require=_required(arguments.require),
+        costs_known=arguments.costs_known,
         heaviest=arguments.heaviest,
         largest=arguments.largest,
         method=arguments.method,
@@ -452,6 +455,7 @@ _REMEDIES = {
     "; say positive=": "--positive LABEL",
     "decimal=','": "--sep MARK, --decimal MARK",
     VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
+    "costs_known=True": "--fp COL and --fn COL with what an error would cost; --rule tuned; --costs-known",
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
@@ -914,6 +918,8 @@ def _check(arguments):
     rule, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts, label = None, arguments.label
+    if rule.capacity is not None:  # one list of all rows
+        frames = [pandas().concat(list(frames), ignore_index=True)]
     for frame in frames:
         values = _rule_values(rule, frame, arguments)
         where = _rule_where(rule, frame, arguments)

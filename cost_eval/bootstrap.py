@@ -350,6 +350,9 @@ class Sample(NamedTuple):
     worst : ndarray or None
         (..., S, 2) sums over the units seen of the square and of the cube of the most that each can be away
         from the mean of its stratum; None: all may be as far away as the farthest in a / b
+    sizes : ndarray or None
+        (..., G, 3) of units of G sizes: how many, how many of them carry a costly loss, how much one can move
+        the estimate; (0, 3) where there are more than ten sizes; None: those of a stratum are of one size
     """
 
     m: np.ndarray
@@ -359,6 +362,7 @@ class Sample(NamedTuple):
     kind: str = "examples"
     called: Any = None
     worst: Any = None
+    sizes: Any = None
 
     @property
     def rows(self) -> tuple:
@@ -464,7 +468,7 @@ def _moments(m, c, b=None):
 
 def _centred(m, c, b=None):
     "Means (or ratios) of the samples, their masses, and what each cell adds beyond the mean."
-    mass = m.sum(-1) if b is None else (m * b).sum(-1)
+    mass = (m * (1.0 if b is None else b)).sum(-1)
     mean = ratio((m * c).sum(-1), mass, undefined=np.nan)
     return mean, mass, c - mean[..., None] * (1 if b is None else b)
 
@@ -510,7 +514,9 @@ def _normal(m, c, b=None):
 # %% ../nbs/20_bootstrap.ipynb #approxcell
 #| code-fold: true
 #| code-summary: "The approximate line"
-_COSTLY = 2.0  # so many cases of the usual costly size must have been seen
+_COSTLY = 2.0  # so many cases of the usual costly size must have been seen, and of each size that matters
+_SIZES, _MATTERS = 10, 0.1  # up to so many sizes each is looked at whose cost could be that share
+_LEAGUE = "in the league of chapter 20: the risk is the same for all amounts, or grows as their square root"
 _LEAST_COVERAGE = {0.9: 0.823, 0.95: 0.893, 0.99: 0.948}  # lowest limits of the league, where it is offered
 
 
@@ -525,11 +531,12 @@ class Approximate(Result):
     p_value : float or ndarray
         (...) two-sided, of equal costs: below 1 - confidence where 0 is outside; NaN for an `Interval`
     seen : float or ndarray
-        (...) how many cases of the usual costly size vary as much as what was seen; it takes 2 to offer it
+        (...) how many cases of the usual costly size vary as much as what was seen, or were seen of a size
+        that could carry a tenth of the cost (up to ten sizes), whichever is fewer; it takes 2 to offer it
     least_coverage : float
         what it covered at least wherever it was offered, in the league of the chapter, so that a true 0 can
-        be left out more often than 1 - confidence (against a constant, .057 at .95); NaN for a confidence
-        that the league does not have
+        be left out more often than 1 - confidence (against a constant, .057 at .95); the risk is the same for
+        all amounts there, or grows as their square root. NaN for a confidence that the league does not have
     method : str
         "student_t"
     confidence : float
@@ -559,7 +566,7 @@ class Approximate(Result):
         if not self.offered:
             return f"Approximate(not offered: {self.reason})"
         least = percent(np.floor(1e3 * self.least_coverage) / 1e3)
-        known = f", covers {least} or more" if np.isfinite(self.least_coverage) else ""
+        known = f", covers {least} or more {_LEAGUE}" if np.isfinite(self.least_coverage) else ""
         return f"Approximate({short(self.low)} to {short(self.high)}, {level}{known})"
 
 
@@ -580,7 +587,8 @@ def _approximate(found):
     parts = low * sample.unit, high * sample.unit, p if tested else np.nan + p
     parts = [plain(np.where(offered, part, np.nan).reshape(shape)[()]) for part in parts]
     if not shape and not offered:
-        few = f"what was seen is worth {short(float(seen))} costly cases, and 2 are needed"
+        few = f"what was seen is worth {short(float(seen))} costly cases, and 2 are needed (of each size that"
+        few += " could carry a tenth of the cost)"
         return _none_offered(found, seen, few)
     reason = _why_they_disagree(found, *parts[:2]) if tested and not shape else ""
     least = _LEAST_COVERAGE.get(round(found.confidence, 9), np.nan)
@@ -608,9 +616,26 @@ def _student(sample):
         variance = own * n / (n - 1)
         error = np.sqrt(variance.sum(-1) + usual**2)
         df = variance.sum(-1) ** 2 / (variance**2 / (n - 1)).sum(-1)
-    seen = np.where((n.min(-1) > 1) & (squares > 0), ratio(squares, usual**2, undefined=0.0), 0.0)
+    seen = np.minimum(ratio(squares, usual**2, undefined=0.0), _fewest_seen(sample, m, shift))
+    seen = np.where((n.min(-1) > 1) & (squares > 0), seen, 0.0)
     limits = [np.broadcast_to(end, len(m)).reshape(lead) for end in _limits(a, b)]
     return *(part.reshape(lead) for part in (mean.sum(-1), error, df, seen)), limits
+
+
+def _fewest_seen(sample, m, shift):
+    "The fewest costly losses that were seen of a size whose cost could matter (N,); infinite if none could."
+    if sample.sizes is not None:
+        sizes = np.broadcast_to(sample.sizes, (*sample.rows[3], *np.shape(sample.sizes)[-2:]))
+        n, k, size = np.moveaxis(sizes.reshape(len(m), -1, 3), -1, 0)
+    elif sample.b is None:
+        n, size = m.sum(-1), shift.max(-1)
+        k = (m * (shift >= size[..., None] / 2)).sum(-1)
+    if sample.sizes is None and sample.b is not None or not 1 < n.shape[-1] <= _SIZES:
+        return np.full(len(m), np.inf)
+    one = np.maximum(k, 1)  # so that none seen is not better than one
+    most = np.where(one < n, betaincinv(one + 1, np.maximum(n - one, 1), 0.9), 1.0) * n * size
+    whole = (m * shift).sum((-2, -1)) / 2  # of rare losses: what they cost, whatever all rows cost
+    return np.where(most >= _MATTERS * whole[:, None], k, np.inf).min(-1)
 
 
 def _costly_size(sample, m, a, b, mean, mass):
@@ -1700,7 +1725,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     if clusters is not None:
         known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
     unit = power_of_two(ends.ravel(), -1)
-    parts, worst, limits = [], [], _row_bounds(x, bounds)
+    parts, worst, most, limits = [], [], [], _row_bounds(x, bounds)
     for s in range(len(share)):
         rows = np.flatnonzero((code == s) & (w > 0))  # all are 0, or none is
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
@@ -1709,8 +1734,12 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
         if len(units) == 1 < len(rows):
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
-        if limits is not None and heaviest is None:
-            worst.append(_worst(x[rows] / unit, limits[:, rows] / unit, w[rows], own))
+        if bounds is not None and heaviest is None:
+            possible = ends[s][:, None] if limits is None else limits[:, rows]
+            most.append(_most(x[rows] / unit, possible / unit, w[rows], own))
+            if limits is not None:
+                worst.append([(most[s][0] ** k).sum() for k in (2, 3)])
+            most[s][0] *= abs(share[s]) / w[rows].sum()
     m, a, b = _padded(parts)
     if cluster is not None:
         notes += (
@@ -1726,15 +1755,32 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     size = b.max() if plain_b else 1.0
     kind, powers = "range seen" if bounds is None else kind, np.array([2, 3])
     worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
-    return Sample(m, a / size * share[:, None], None if plain_b else b, unit, kind, None, worst), notes
+    a, b = a / size * share[:, None], None if plain_b else b
+    return Sample(m, a, b, unit, kind, None, worst, _sizes(most)), notes
 
 
-def _worst(x, limits, w, cluster):
-    "Sums over units of the square and the cube of the most that each can be away from the mean."
+def _most(x, limits, w, cluster):
+    "(2, U) the most that each unit can be away from the mean, and whether a row of it is half as far."
     mean = (w * x).sum() / w.sum()
-    most = w * np.abs(limits - mean).max(0)
-    most = most if cluster is None else np.bincount(cluster, most)
-    return (most**2).sum(), (most**3).sum()
+    far = np.abs(limits - mean).max(0)
+    most, costly = w * far, np.abs(x - mean) >= far / 2
+    if cluster is not None:
+        most, costly = np.bincount(cluster, most), np.bincount(cluster, costly) > 0
+    return np.stack([most, costly])
+
+
+def _sizes(most):
+    "Of units of each size: how many, how many with a costly loss, the size; None where strata have one each."
+    if not most or not any(np.ptp(size) > 1e-12 * size.max() for size, _ in most):
+        return None
+    size, costly = np.concatenate(most, 1)
+    digits = np.round(size / size.max(), 12)
+    if len(np.unique(digits[:1000])) > _SIZES:
+        return np.empty((0, 3))
+    known, code = np.unique(digits, return_inverse=True)
+    if len(known) > _SIZES:
+        return np.empty((0, 3))
+    return np.stack([np.bincount(code), np.bincount(code, costly), known * size.max()], 1)
 
 
 def _padded(parts):

@@ -278,6 +278,7 @@ def capacity_curve(
     clusters: Labels | None = None,
     confidence: float = 0.95,
     points: int = 12,
+    costs_known: bool = False,
     folds: int | Labels = 5,
     rng: Rng = None,
 ) -> CapacityCurve:
@@ -310,6 +311,8 @@ def capacity_curve(
         of each interval by itself
     points : int, default 12
         about how many numbers of calls get an interval
+    costs_known : bool, default False
+        are the costs of each row known before its class, although they tell it? See `read_samples`
     folds : int or array_like, default 5
         how many, or (N,) a fold each
     rng : optional
@@ -339,8 +342,8 @@ def capacity_curve(
     """
     if not isinstance(rule, str) or rule not in ("calibrated", "bayes"):
         raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")
-    options = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
-    samples = read_samples(y_true, model, costs, **options)
+    options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
+    samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     confidence, points = check_confidence(confidence), check_integer(points, "points", 1, 1000)
     if len(samples.models) > 1:
         raise ValueError(f"model: one at a time, got {list(samples.models)}; make a curve for each")

@@ -31,6 +31,7 @@ __all__ = ['Units', 'Policy', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 's
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
+import math
 from collections import ChainMap
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -337,7 +338,7 @@ class Losses(Units):
         of a sample that draws of the folds decide about differently. It costs the mean
     drawn : ndarray or None
         (D, C) what these stand for in each of D draws, of a rule whose draws are tested one by one (all its
-        decisions are mixtures, then); -1 of the others
+        decisions are mixtures, then); -1 of the others, and from where on a rule has fewer draws
     """
 
     costs: CostMatrix = field(kw_only=True)
@@ -361,7 +362,7 @@ class Losses(Units):
     @cached_property
     def table(self) -> np.ndarray:
         "(K, M + C) costs of decisions and mixtures."
-        return self.costs.array if self.mixed is None else self.costs.array @ self.mixtures.T
+        return (self.costs.array[:, None] * self.mixtures).sum(-1)
 
     @cached_property
     def costs_of_rows(self) -> np.ndarray:
@@ -382,7 +383,7 @@ class Losses(Units):
         if self.counted:
             counts = self.counts([self.y, decisions], [*self.table.shape])
             counts = counts * (self.class_weights[:, None] if at_priors else 1.0)
-            return float((counts * self.table).sum() / counts.sum())
+            return math.fsum((counts * self.table).flat) / math.fsum(counts.flat)  # whatever else there is
         mass = self.mass_at_priors if at_priors else self.mass
         return float(np.average(self.losses(decisions), weights=mass))
 
@@ -472,13 +473,14 @@ class Losses(Units):
         return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
 
     def in_draws(self, *sides: np.ndarray) -> tuple["Losses", list, np.ndarray]:
-        """The samples, what these decisions (N,) are in the draws that are tested one by one, every answer
-        once, and which of them each draw has (D,).
+        """The samples, what these decisions (N,) are in the draws that are tested one by one and all of them
+        have, the first ones, every answer once, and which of them each draw has (D,).
         """
         if not self.by_draw(*sides):
             return self, [sides], np.zeros(1, int)
         mean, drawn = self._draws
         used = np.unique(np.concatenate([np.unique(decided) for decided in sides]))
+        drawn = drawn[(drawn[:, used] >= 0).all(1)]
         _, first, place = np.unique(drawn[:, used], axis=0, return_index=True, return_inverse=True)
         return mean, [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
 

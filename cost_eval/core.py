@@ -8,6 +8,7 @@ __all__ = []
 # %% ../nbs/00_core.ipynb #703fa24e
 import difflib
 import importlib
+import math
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -322,10 +323,37 @@ def _few(labels) -> str:
     return f"[{some}{', ...' if len(labels) > 3 else ''}]"
 
 # %% ../nbs/00_core.ipynb #e937227f
+_SAME = [  # names of one rate: letters are no guide, ppv is not nearly npv
+    "recall sensitivity tpr hit_rate true_positive_rate",
+    "specificity tnr selectivity true_negative_rate",
+    "fpr fall_out false_positive_rate false_alarm_rate",
+    "fnr miss_rate false_negative_rate",
+    "precision ppv positive_predictive_value",
+    "npv negative_predictive_value",
+    "fdr false_discovery_rate",
+    "for false_omission_rate",
+    "accuracy acc",
+    "error error_rate",
+    "f_beta f1 f1_score f_score",
+]
+
+
+def _same_rate(value: str) -> set | None:
+    "The other names of a rate, behind what stands before it (--min-ppv); None of what is no rate."
+    word = value.lower().replace("-", "_").replace(" ", "_")
+    pairs = ((own, names.split()) for names in _SAME for own in names.split())
+    ends = [(own, names) for own, names in pairs if f"_{word}".endswith(f"_{own}")]
+    if not ends:
+        return None
+    own, names = max(ends, key=lambda pair: len(pair[0]))
+    return {word.removesuffix(own) + other for other in names}
+
+
 def unknown_name(value, known, name: str) -> str:
     "What to say of a name that is not among the known ones: the nearest of them, or all."
-    known = [str(k) for k in known]
-    near = difflib.get_close_matches(str(value).lower(), [k.lower() for k in known], n=3, cutoff=0.5)
+    known, low = [str(k) for k in known], [str(k).lower() for k in known]
+    near, same = difflib.get_close_matches(str(value).lower(), low, n=3, cutoff=0.5), _same_rate(str(value))
+    near = near if same is None else [k for k in low if k.replace("-", "_") in same]
     near = [k for k in known if k.lower() in near]
     if near:
         return f"{name}: {value!r} is unknown; did you mean {' or '.join(map(repr, near))}?"
@@ -702,10 +730,27 @@ def seen_labels(*arrays: np.ndarray) -> list:
             "y_true or decisions: missing values (None or NaN) among the labels; a missing decision needs a "
             f"value, and of missing true labels: {VERIFICATION_BIAS}"
         )
+    refuse_fractions(labels, "y_true or decisions")
+    return in_order(labels)
+
+
+def in_order(labels) -> list:
+    "Labels sorted, or as they stand where they cannot be compared."
     try:
         return sorted(labels)
     except TypeError:
-        return labels
+        return list(labels)
+
+
+def refuse_fractions(labels, name: str):
+    "`ValueError` for numbers that are probabilities or scores, where labels or decisions belong."
+    one = next((v for v in labels if isinstance(v, (float, np.floating)) and v % 1), None)
+    if one is not None:
+        raise ValueError(
+            f"{name}: numbers such as {one:.4g} are not labels; were y_true and a model swapped? Of "
+            "probabilities or scores take decisions first: bayes_decisions(posteriors, costs), or scores >= "
+            "threshold"
+        )
 
 
 def distinct_integers(values: np.ndarray) -> list:
@@ -752,6 +797,8 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
         unknown = values.tolist()[int(np.argmin(codes))]
         if is_missing(unknown) and name == "y_true":
             raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
+        if not is_missing(unknown):
+            refuse_fractions([unknown], name)
         raise ValueError(
             f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; call it the same in both"
         )
@@ -791,7 +838,12 @@ def columns_of(given, labels: list, name: str) -> np.ndarray:
 # %% ../nbs/00_core.ipynb #e702691e
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
     "How often (or with what total weight) each combination of codes occurs: an array of shape `sizes`."
-    total = np.zeros(int(np.prod(sizes)), np.int64 if weight is None else float)
+    if math.prod(sizes) > 2**27:
+        raise ValueError(
+            f"y_true or decisions: {max(sizes):,} different labels make a table of {math.prod(sizes):,} "
+            "cells; of scores take decisions first (scores >= threshold), or join rare labels"
+        )
+    total = np.zeros(math.prod(sizes), np.int64 if weight is None else float)
     for start in range(0, len(codes[0]), BLOCK):
         block = slice(start, start + BLOCK)
         cell = codes[0][block].astype(np.intp)

@@ -1215,7 +1215,9 @@ def _separates(fitted, x, y) -> bool:
 
     def on_top(b):
         z = fitted.alpha_ * x[b] + fitted.beta_
-        return (np.take_along_axis(z, y[b, None], 1)[:, 0] >= z.max(1)).all()
+        own = np.take_along_axis(z, y[b, None], 1)[:, 0]
+        np.put_along_axis(z, y[b, None], -np.inf, 1)
+        return (own > z.max(1)).all()
 
     return all(on_top(b) for b in blocks(len(y), 32 * x.shape[1]))
 

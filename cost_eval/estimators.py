@@ -35,6 +35,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from cost_eval.core import (
     check_1d,
     check_choice,
+    check_flag,
     check_weights,
     cost_table,
     encode,
@@ -46,6 +47,7 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
 from .decisions import AffineCalibrator, bayes_decisions, shift_priors, stratified_folds
+from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/61_estimators.ipynb #a4aae6b0
 def _mean_cost(y_true, decisions, costs, priors=None, sample_weight=None) -> float:
@@ -79,6 +81,7 @@ def cost_scorer(
     priors: Priors | None = None,
     train_priors: Priors | Literal["sample"] | None = None,
     decisions: Literal["bayes", "predict"] = "bayes",
+    costs_known: bool = False,
 ) -> Callable[..., float]:
     """A scorer for scikit-learn: minus the cost per sample, so that more is better.
 
@@ -100,6 +103,9 @@ def cost_scorer(
     decisions : {"bayes", "predict"}, default "bayes"
         "bayes": the best decisions for the estimator's `predict_proba`; "predict": what `predict`
         returns, labels of the costs' decisions. `TunedThresholdClassifierCV` needs "predict"
+    costs_known : bool, default False
+        are the costs of single samples known before their class, although they tell it? "bayes" reads them,
+        and refuses them otherwise (`cost_eval.samples.told_by_costs`)
 
     Returns
     -------
@@ -134,7 +140,14 @@ def cost_scorer(
             check_choice(train_priors, ("sample",), "train_priors")
     if decisions == "predict":
         return make_scorer(_CostOfPredictions(costs, priors), greater_is_better=False)
-    return _BayesScorer(costs, priors, train_priors)
+    return _BayesScorer(costs, priors, train_priors, check_flag(costs_known, "costs_known"))
+
+
+def _refuse_told(y, table, known: bool = False):
+    "`ValueError` if costs of single samples, by which it is decided, tell the class."
+    if isinstance(table, ExampleCosts) and not known:
+        y = encode(label_array(y, "y"), list(table.classes), "y", "the costs' classes").astype(np.intp)
+        refuse_told(told_by_costs(y, table), "in cost_scorer, with")
 
 
 class _CostOfPredictions:
@@ -155,10 +168,11 @@ class _BayesScorer(BaseEstimator):
 
     __metadata_request__score = {"estimator": UNUSED}
 
-    def __init__(self, costs, priors=None, train_priors=None):
+    def __init__(self, costs, priors=None, train_priors=None, costs_known=False):
         self.costs = costs
         self.priors = priors
         self.train_priors = train_priors
+        self.costs_known = costs_known
 
     def __call__(self, estimator, X, y, sample_weight=None, costs=None):
         return self.score(X, y, estimator, sample_weight, costs)
@@ -170,6 +184,7 @@ class _BayesScorer(BaseEstimator):
         if self.priors is not None:
             train = self._trained_at(estimator, y, table.classes, sample_weight)
         decided = bayes_decisions(posteriors, table, priors=self.priors, train_priors=train, labels=True)
+        _refuse_told(y, table, self.costs_known)
         return -_mean_cost(y, decided, table, self.priors, sample_weight)
 
     def _trained_at(self, estimator, y, classes, sample_weight) -> np.ndarray:
@@ -553,6 +568,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         same_rows(X=X, y=y, sample_weight=sample_weight)
         decided = self.predict(X, costs)
         table = _own(costs, self._given)
+        _refuse_told(y, table)
         return -_mean_cost(column_or_1d(y), decided, table, self.priors, sample_weight)
 
     def get_metadata_routing(self) -> Any:

@@ -46,7 +46,7 @@ from cost_eval.robustness import (
     as_percent,
     cost_line,
     model_color,
-    nearest_change,
+    nearest_changes,
     plain_ticks,
 )
 
@@ -97,6 +97,7 @@ class _Verdict(NamedTuple):
     naive_high: float
     saving: float  # of the model against it
     next: str  # model, or nothing
+    apart: bool = False  # is the model told apart from the next?
 
 
 def _verdict(report) -> _Verdict:
@@ -118,7 +119,8 @@ def _verdict(report) -> _Verdict:
     low, high = (top["low"], top["high"]) if winner is None else (winner.low, winner.high)
     own, saving = (float(top["cost"]), float(low), float(high)), float(saved["saving"])
     doing_without = float(naive["cost"]), float(naive["low"]), float(naive["high"])
-    return _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second)
+    apart = second and _row(report.differences, ["first", "second"], {model, second})["told_apart"]
+    return _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second, bool(apart))
 
 
 def _interval(report, low: float, high: float, models: int = 1) -> str:
@@ -150,7 +152,14 @@ def _decide(report) -> str:
         return f"Use no model: {naive}, and nothing can cost less, for it is right for every class."
     wrong = ", ".join(_wrong_classes(report, v.column))
     least = f"{naive}{_interval(report, v.naive_low, v.naive_high)} and nothing costs less on these samples"
-    return f"No verdict: {least}, but it is not right for every class ({wrong})."
+    open_ = f"{least}, but it is not right for every class ({wrong})"
+    if not v.next:
+        return f"No verdict: {open_}."
+    if v.apart:
+        pair = f"Use {v.model} rather than {v.next}: it is {of} and {costs}"
+    else:
+        pair = f"{v.model}, {of}, {costs}, but these data do not tell it from {v.next}"
+    return f"{pair}. No verdict on whether a model is needed: {open_}."
 
 
 def _cut(report) -> float:
@@ -173,40 +182,50 @@ def _wrong_classes(report, column: int) -> list[str]:
 def _sure(report) -> str:
     "Both lines of what the model saves against the best decision for everybody, and against the next model."
     v = _verdict(report)
-    if v.state in ("no need", "no verdict"):
-        cell = "no sample of these can show what a model saves"
-        return f"The cost of {v.naive} is known." if v.state == "no need" else f"Not at all: {cell}."
-    table = report.against_constant
-    saved = table[table["model"] == v.model].iloc[0]
-    line, why = _lines(report, saved, "saving", (v.model, v.naive))
-    said = f"At {percent(report.confidence)}, {v.model} is cheaper than {v.naive} by {line}"
-    least = saved["low"]
+    if v.state == "no need":
+        return f"The cost of {v.naive} is known."
+    found = []
+    if v.state != "no verdict":
+        table = report.against_constant
+        found.append(_lines(report, table[table["model"] == v.model].iloc[0], "saving", (v.model, v.naive)))
     if v.next:
         pair = _row(report.differences, ["first", "second"], {v.model, v.next})
         sign = -1 if pair["first"] == v.model else 1
-        line, more = _lines(report, pair, "difference", (v.model, v.next), sign)
-        said, why = f"{said}; than {v.next}, the next model, by {line}", why or more
-        least = min(least, sign * pair["low"], sign * pair["high"])
-    return f"{said}.{' Below 0 it is dearer.' if least < 0 else ''}{why}"
+        found.append(_lines(report, pair, "difference", (v.model, v.next), sign))
+    nothing = f"no sample of these can show what a model saves against {v.naive}"
+    if not found:
+        return f"Not at all: {nothing}."
+    said = f"At {percent(report.confidence)}, {v.model} is {'; '.join(line for line, *_ in found)}."
+    said += " Below 0 it is dearer." * any(below for _, below, _ in found)
+    said += f" But {nothing}." * (v.state == "no verdict")
+    return said + next((why for *_, why in found if why), "")
 
 
-def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str, str]:
-    "The saving on the line that decides and on the approximate one, and why they disagree where they do."
+def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str, bool, str]:
+    """By how much the first of a pair is cheaper, or dearer where it surely is, on the line that decides and on
+    the approximate one; is it both; and why the lines disagree where they do.
+    """
+    low, high = sorted((sign * row["low"], sign * row["high"]))
+    way = -1 if high < 0 else 1
+    next_ = ", the next model," if question == "difference" else ""
+    said = f"{'dearer' if way < 0 else 'cheaper'} than {pair[1]}{next_} by"
+    sign *= way
     method, asked = report._case.method, report.approximate["question"] == question
     near = _row(report.approximate[asked], ["model", "against"], set(pair))
     this = "conservative" if method == "auto" else f"method={method!r}"
     told = "told apart" if row["told_apart"] else "not told apart"
     if not np.isfinite(near["low"]):
         few = "too few costly cases for an approximate line"
-        return f"{_ends(row, sign)} ({this}; {few}), {told}", ""
-    turned = -1 if question == "difference" and near["model"] == pair[0] else 1
+        return f"{said} {_ends(row, sign)} ({this}; {few}), {told}", low < 0 <= high, ""
+    turned = -way if question == "difference" and near["model"] == pair[0] else way
     apart, why = near["p_value"] < 1 - report.confidence, ""
     if method == "auto" and apart and not row["told_apart"]:
         why = "one unseen case of the largest possible cost would undo the approximate one"
     if method == "auto" and row["told_apart"] and not apart:
         why = "only the conservative one uses that a loss on this side is small"
     why = f" The lines differ: {why}." if why else ""
-    return f"{_ends(row, sign)} ({this}) or {_ends(near, turned)} (approximate), {told}", why
+    both = f"{_ends(row, sign)} ({this}) or {_ends(near, turned)} (approximate), {told}"
+    return f"{said} {both}", low < 0 <= high, why
 
 
 def _ends(row, sign: int = 1) -> str:
@@ -286,12 +305,12 @@ def why_no_map(report: Any) -> str:
 
 # %% ../nbs/58_page.ipynb #58le0003
 def _change(report) -> str:
-    "The nearest cost ratio and prevalence at which another choice is the cheapest, or cases that undo it."
+    "The cost ratios and prevalences beyond which another choice is the cheapest, or cases that undo it."
     if why_no_map(report) or _verdict(report).state in ("no need", "no verdict"):
         return _undone(report)
     case = report._case
     at = case.costs.cost_ratio, float(case.priors[1])
-    here, other, factor = report._once("change", lambda: nearest_change(case, report._lines, at))
+    here, changes = report._once("change", lambda: nearest_changes(case, report._lines, at))
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
     ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
 
@@ -299,14 +318,18 @@ def _change(report) -> str:
         odds = times * at[1] / (1 - at[1])
         return f"{_round(100 * odds / (1 + odds))} %"
 
-    if other < 0:
+    if not changes:
         wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
         often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
         return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
-    about = f"{'above' if factor > 1 else 'below'} about"
-    there = f"cost ratio {about} {_round(factor * at[0])} {ratio}"
-    often = f"prevalence {about} {share(factor)} {prevalence}"
-    return f"At a {there}, or a {often}, {names[other]} would be the cheapest."
+    side = {factor: "above" if factor > 1 else "below" for factor in changes}
+    there = " or ".join(f"{side[times]} about {_round(times * at[0])}" for times in changes)
+    often = " or ".join(f"{side[times]} about {share(times)}" for times in changes)
+    each = ", ".join(f"{names[other]} {side[times]}" for times, other in changes.items())
+    others = [*dict.fromkeys(names[other] for other in changes.values())]
+    who = "another" if len(others) > 1 else others[0]
+    who += " would be the cheapest" + f": {each}" * (len(others) > 1)
+    return f"At a cost ratio {there} {ratio}, or a prevalence {often} {prevalence}, {who}."
 
 
 def _round(value: float) -> str:
@@ -324,7 +347,8 @@ def _undone(report) -> str:
         return f"Samples of class {wrong} for which {v.naive} is wrong."
     if v.state == "no model":
         more = v.cost - v.naive_cost
-        least = f"{four_digits(more)} per case less, {100 * more / v.cost:.2g} % of its cost"
+        share = f", {100 * more / v.cost:.2g} % of its cost" if v.cost > 0 else ""
+        least = f"{four_digits(more)} per case less{share}"
         return f"{v.model} would have to cost {least}."
     decided = {e.model: e.decisions for e in report._entries if e.main}
     rivals: list = [(v.naive, np.full(len(case.y), v.column), v.column)]
@@ -350,6 +374,7 @@ def _cases(case, decided, other, can) -> tuple[float, float]:
         of_class = ratio(np.bincount(case.y, weight * gap, len(most)), case.class_sizes, undefined=0.0)
         more, size, rest = most, case.samples_of_classes, case.priors * of_class - lead
     undo = (case.priors * more if case.shifted else more) + rest
+    undo = np.where(more > 1e-12 * np.abs(gap).max(), undo, 0)  # cases that cost no more undo nothing
     many = np.where(undo > 0, size * max(lead, 0.0) / np.where(undo > 0, undo, 1), np.inf)
     k = int(many.argmin())
     return float(np.floor(many[k]) + 1), float(more[k])
@@ -558,6 +583,7 @@ def constraint_words(report: Any) -> list[str]:
 
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
+    *("known before its class", "most such columns pass"),
     *("higher values go with", "as clusters", "are not independent", "pooled from cross-validation"),
     *("a class is missing", "nothing can be calibrated", "was never seen", "order depends on the priors"),
     *("has only", " minus ", "looks miscalibrated", "a threshold"),
@@ -1248,7 +1274,8 @@ def _card(report, currency: str, per_year: float | None) -> dict:
         return f"{four_digits(value)} {currency}".strip()
 
     unsure, none = f"Undecided between {v.model} and {v.naive}", f"Use no model: {v.naive}"
-    do = {"use": f"Use {v.model}", "unsure": unsure, "no verdict": "No verdict"}.get(v.state, none)
+    open_ = f"Use {v.model} rather than {v.next}" if v.apart else "No verdict"
+    do = {"use": f"Use {v.model}", "unsure": unsure, "no verdict": open_}.get(v.state, none)
     facts = []
     if np.isfinite(cut):
         facts.append((f"decide {report.decisions[1]}", f"from {four_digits(cut)} on", ""))
@@ -1260,10 +1287,11 @@ def _card(report, currency: str, per_year: float | None) -> dict:
     table = report.against_constant
     low, high = table.loc[table["model"] == v.model, ["low", "high"]].iloc[0]
     if per_year is not None:
-        ends = f"{money(per_year * low)} to {money(per_year * high)} ({level})"
-        cases = f"{ends} on {four_digits(per_year)} cases"
-        saves = "saved a year" if v.state == "use" else "cheaper a year, if the first is above 0"
-        yearly = f"{money(per_year * v.saving)} a year"
+        way = -1 if high < 0 else 1
+        first, last = sorted((way * per_year * low, way * per_year * high))
+        cases = f"{money(first)} to {money(last)} ({level}) on {four_digits(per_year)} cases"
+        saves = "saved a year" if low > 0 else "dearer a year" if way < 0 else "saved a year, if above 0"
+        yearly = f"{money(way * per_year * v.saving)} a year"
         facts.append((f"{v.model} against {v.naive}", yearly, f"{saves}: {cases}"))
     sure = "told apart" if v.state == "use" or low * high > 0 else "not told apart"
     facts.append(("how sure", f"{sure} from {v.naive}", "conservative line"))
@@ -1447,13 +1475,13 @@ def flat_metrics(report: Any, *, all: bool = False) -> dict:
     for row in report.areas.to_dict("records") if all else ():
         found |= {f"{_flat(row['model'])}/auc/{k}": float(row[k]) for k in ("auc", "low", "high")}
     for row in report.against_constant.to_dict("records"):
-        found |= {f"{_flat(row['model'])}/saving{end}": float(row[k]) for k, end in _SAVING.items()}
+        found |= {f"{_flat(row['model'])}/saving/{k}": float(row[k]) for k in _SAVING}
     for row in report.best.to_dict("records"):
         found[f"{_flat(row['model'])}/probability_best"] = float(row["probability_best"])
     return {name: value for name, value in found.items() if np.isfinite(value)}
 
 
-_SAVING = {"saving": "", "low": "/low", "high": "/high"}
+_SAVING = ("saving", "low", "high")  # a name of a file and of a folder are two
 
 
 def _flat(name) -> str:

@@ -19,7 +19,7 @@ __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_po
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
-from scipy.stats import binom, chi2_contingency, chisquare, norm
+from scipy.stats import binom, hypergeom, norm
 
 from .bootstrap import METHODS, difference, interval, loss_interval, metric_interval
 from cost_eval.core import (
@@ -56,13 +56,13 @@ from cost_eval.core import (
     plain,
     result,
     same_rows,
-    seen_labels,
     short,
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
 from .decisions import read_requirements
 from .policies import DecisionRule
+from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
 def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities") -> tuple:
@@ -598,7 +598,7 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"clusters: shape {labels.shape}, but one label per loss, {(n,)}, is needed")
     if any(map(is_missing, labels.tolist())):
         raise ValueError("clusters: missing values (None or NaN); give these losses a label of their own")
-    code = encode(labels, seen_labels(labels), "clusters", "clusters")
+    code = numbered(labels, ascending=True)[1]
     ends = np.append(code[1:] != code[:-1], True)
     last, first = np.flatnonzero(ends), np.unique(code[ends], return_index=True)[1]
     if len(last) > len(first):
@@ -912,6 +912,8 @@ class RuleCounts(Result):
         (K, M) whole, true class in rows, decision in columns
     outside : int
         how many values lie outside the range of those that the rule was fitted on
+    beyond : ndarray
+        (2, C) how many of each column of the values lie below, and above that range
     losses : ndarray
         (N,) cost of each row where rows have costs, weights or clusters; (0,) where the counts say all
     bounds : tuple
@@ -930,6 +932,7 @@ class RuleCounts(Result):
 
     counts: np.ndarray
     outside: int
+    beyond: np.ndarray
     losses: np.ndarray
     bounds: tuple
     rows: tuple
@@ -962,7 +965,7 @@ class RuleCounts(Result):
 
 
 _OF_ROWS = ("losses", "cells", "sample_weight", "clusters")
-_ADDED = ("counts", "rows", "outside")
+_ADDED = ("counts", "rows", "outside", "beyond")
 
 
 def count_rule(
@@ -1023,9 +1026,14 @@ def count_rule(
         raise ValueError(f"values: {len(decided)} rows, but y_true has {len(y)}; one each is needed")
     own = None if costs is None else as_costs(costs, classes=rule.costs)
     table = rule.costs if own is None else own
+    declared = (rule.content.get("costs_checked") or {}).get("declared", False)
+    if table.array.ndim == 3 and rule.rule in ("bayes", "calibrated") and not declared:
+        instead = "a rule that was fitted with rule='tuned' reads no costs, and of one fitted with"
+        refuse_told(told_by_costs(code, table, clusters), instead)
     weight = np.empty(0) if sample_weight is None else check_weights(sample_weight, len(y))
     units = np.empty(0) if clusters is None else check_1d(clusters, "clusters", len(y))
     look, (K, M) = rule.look(values), rule.costs.shape
+    beyond = look.pop("beyond")
     cells = code * M + decided
     told = np.array([code, decided], float).tobytes() + repr(look).encode() + weight.tobytes()
     data = hashlib.sha256(told).hexdigest()[:12]
@@ -1036,7 +1044,8 @@ def count_rule(
     kept = [paid[:0], cells[:0]] if plain else [paid, cells]
     ends = attainable(table, largest=largest)
     largest = np.nan if largest is None and table.array.ndim == 3 else largest
-    return RuleCounts(counts, look["outside"], kept[0], ends, (data,), rule, kept[1], weight, units, largest)
+    of_rows = kept[1], weight, units, largest
+    return RuleCounts(counts, look["outside"], beyond, kept[0], ends, (data,), rule, *of_rows)
 
 # %% ../nbs/22_how_many.ipynb #chkrule2
 @result
@@ -1050,7 +1059,9 @@ class RuleCheck(Result):
     table : DataFrame
         a row a requirement: requirement, limit, estimate, low, high (one-sided ends), verdict
     drift : tuple of str
-        what differs from the rows that the rule was fitted on: shares and values at a level of .01
+        what differs from the rows that the rule was fitted on: in shares, the range of the values, or cost,
+        each at a level of .01 / 3; nothing with weights or clusters. The level holds over rules and the rows
+        that each was fitted on, not for each rule: one that saw a narrow range by chance is told so more often
     history : dict
         this check and those before it, for the next one; no rows
     n : int
@@ -1096,7 +1107,7 @@ def check_rule(
     Kept: an end of the interval at `confidence` says so, for each requirement. Broken: one requirement is
     refuted at `confidence`, all of them taken together. Rates have exact binomial ends: a recall of .95 needs
     59 positives without a miss. With weights or clusters the ends are those of `loss_interval`. What the rule
-    was made to keep to (`rule.require`) is asked, too. The rows, or clusters, are taken as independent, at
+    was aimed at (`rule.require`) is asked, too. The rows, or clusters, are taken as independent, at
     their own shares of the classes.
 
     Parameters
@@ -1155,7 +1166,7 @@ def check_rule(
     verdict = "broken" if "broken" in said else "undecided" if "undecided" in said else "kept"
     n = int(sum(np.sum(check["counts"]) for check in told["checks"]))
     notes = (_LOOKS[history is not None], *[_UNEQUAL] * _weighs(counts))
-    return RuleCheck(verdict, table, tuple(_drift(counts, heaviest)), told, n, confidence, notes)
+    return RuleCheck(verdict, table, tuple(_drift(counts)), told, n, confidence, notes)
 
 # %% ../nbs/22_how_many.ipynb #chkrule3
 #| code-fold: true
@@ -1165,7 +1176,8 @@ _LOOKS = (
     "A single look: repeated on new rows each week, it will err some week; history= makes them one sequence.",
     "One sequence of checks: the confidence holds for all of them together.",
 )
-_UNEQUAL = "Weights or clusters: shares and values were not compared with those that the rule was fitted on."
+_UNEQUAL = "Weights or clusters: the rows were not compared with those that the rule was fitted on."
+_RAISED = 0.01 / 3  # how often unchanged rows are said to have other shares, as values beyond, as a cost
 _RATE_NAMES = ("recall", "specificity", "precision", "npv", "accuracy")
 
 
@@ -1192,7 +1204,7 @@ def _rates(counts: RuleCounts, limits: Mapping) -> list[_Asked]:
 
 
 def _requirements(counts: RuleCounts, max_cost, min_rates) -> list[_Asked]:
-    "What is asked, and what the rule was made to keep to."
+    "What is asked, and what the rule was aimed at."
     shape, rates = counts.counts.shape, dict[Any, float]()
     if min_rates is not None and not isinstance(min_rates, Mapping):
         raise ValueError(
@@ -1381,20 +1393,32 @@ def _all_looks(checks: list, asked: _Asked, tail: float, shared: float) -> tuple
     return _judged(asked, mean, least, most, broken)
 
 
-def _drift(counts: RuleCounts, heaviest) -> list[str]:
+def _drift(counts: RuleCounts) -> list[str]:
     "What differs from the rows that the rule was fitted on."
-    found = [] if _weighs(counts) else _moved(counts)
-    if counts.outside:
-        many = counts.counts.sum()
-        found.append(f"{counts.outside} of {many} values lie outside those that the rule was fitted on.")
-    expected = counts.rule.expected
-    now = None
-    if expected:
-        now = _interval_of(counts, _cost_asked(counts, 0.0), expected["confidence"], heaviest)
-    if now is not None and (now.low > expected["high"] or now.high < expected["low"]):
-        was = _with_ends(*(expected[part] for part in ("cost", "low", "high")))
-        found.append(f"A case costs {_with_ends(now.mean, now.low, now.high)}; expected were {was}.")
-    return found
+    return [] if _weighs(counts) else [*_moved(counts), *_beyond(counts), *_dearer(counts)]
+
+
+def _beyond(counts: RuleCounts) -> Iterator[str]:
+    "Values beyond those that the rule was fitted on: more than the same rows would show, in any order."
+    n, fitted = int(counts.counts.sum()), counts.rule.seen["rows"]
+    for (side, _), k in np.ndenumerate(counts.beyond):
+        last = np.arange(k)
+        if np.prod((n - last) / (n + fitted - last)) < _RAISED / counts.beyond.size:
+            told = f"{k} of {n} values lie {('below', 'above')[side]} those that the rule was fitted on"
+            yield f"{told}; of all rules, 1 in 300 sees so many beyond in rows that have not changed."
+
+
+def _dearer(counts: RuleCounts) -> Iterator[str]:
+    "A cost whose interval lies apart from what was expected, both at half the level."
+    if expected := counts.rule.expected:
+        now = _interval_of(counts, _cost_asked(counts, 0.0), 1 - _RAISED / 2)
+        wider = max(1.0, norm.isf(_RAISED / 4) / norm.isf((1 - expected["confidence"]) / 2))
+        was = [expected[part] for part in ("cost", "low", "high")]
+        low, high = (was[0] + wider * (end - was[0]) for end in was[1:])
+        if now is not None and (now.low > high or now.high < low):
+            shown = _interval_of(counts, _cost_asked(counts, 0.0), expected["confidence"])
+            told = _with_ends(shown.mean, shown.low, shown.high)
+            yield f"A case costs {told}; expected were {_with_ends(*was)}."
 
 
 def _with_ends(*cost) -> str:
@@ -1409,13 +1433,13 @@ def _moved(counts: RuleCounts) -> list[str]:
         ("Classes", rule.classes, table.sum(1)),
         ("Decisions", rule.decisions, table.sum(0)),
     ):
-        if _alike(rule.seen[what.lower()], now) < 0.01:
+        if _alike(rule.seen[what.lower()], now) < _RAISED / 2:
             before = np.array(rule.seen[what.lower()]) / sum(rule.seen[what.lower()])
             moves = zip(labels, before, now / now.sum())
             told = ", ".join(f"{label} {100 * a:.3g} % to {100 * b:.3g} %" for label, a, b in moves)
             found.append(f"{what} have other shares: {told}.")
     fitted = np.array(rule.seen["classes"]) / sum(rule.seen["classes"])
-    if not np.allclose(rule.priors, fitted, rtol=1e-6) and _unlike(table.sum(1), rule.priors) < 0.01:
+    if not np.allclose(rule.priors, fitted, rtol=1e-6) and _unlike(table.sum(1), rule.priors) < _RAISED / 2:
         moves = zip(rule.classes, rule.priors, table.sum(1) / table.sum())
         told = ", ".join(f"{label} {100 * b:.3g} % for {100 * a:.3g} %" for label, a, b in moves)
         found.append(f"These rows have other shares of the classes than the rule is for: {told}.")
@@ -1428,18 +1452,20 @@ def _moved(counts: RuleCounts) -> list[str]:
 
 
 def _alike(before, now) -> float:
-    "Pearson's chi-squared test that two rows of counts have the same shares."
-    table = np.array([before, now])
-    return chi2_contingency(table[:, table.any(0)], correction=False).pvalue if table.any(1).all() else 1.0
+    "The exact test that two rows of counts have the same shares, of each against the rest (Bonferroni)."
+    before, now = np.array(before), np.array(now)
+    return _both_tails(now, hypergeom(before.sum() + now.sum(), before + now, now.sum()))
 
 
 def _unlike(now, shares) -> float:
-    "Pearson's chi-squared test that counts have these shares; 0 where a class came that has none."
-    expected = np.asarray(shares) * now.sum()
-    if (now[expected == 0] > 0).any():
-        return 0.0
-    now, expected = now[expected > 0], expected[expected > 0]
-    return chisquare(now, expected).pvalue if len(now) > 1 else 1.0
+    "The exact test that counts have these shares, of each against the rest."
+    return _both_tails(now, binom(now.sum(), shares))
+
+
+def _both_tails(now, law) -> float:
+    "Twice the smaller tail, the least of all; of two the one is the other."
+    tails = 2 * np.minimum(law.cdf(now), law.sf(now - 1))
+    return min(1.0, tails.min() * (len(now) if len(now) > 2 else 1))
 
 # %% ../nbs/22_how_many.ipynb #b0dcf6d4
 #| code-fold: true

@@ -820,8 +820,8 @@ _SCRIPT = """<script>
     const [values, words] = frames[sliders.reduce((k, e, i) => k * says[i].length + +e.value, 0)];
     box.querySelectorAll("[data-frame]").forEach((e) => {
       const k = e.dataset.frame, {view = ""} = e.dataset;
-      if (!e.src) e.innerHTML = join(values[k]);
-      else Object.assign(e, {src: image(values[k]) + view, alt: e.alt && words[k]});
+      if (e.tagName !== "IMG") e.innerHTML = join(values[k]);
+      else if (e.src) Object.assign(e, {src: image(values[k]) + view, alt: e.alt && words[k]});
     });
   };
   sliders.forEach((e, i) => {

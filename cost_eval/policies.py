@@ -43,6 +43,7 @@ from cost_eval.core import (
     dense,
     even,
     generator,
+    in_order,
     label_array,
     numbered,
     numbers,
@@ -68,7 +69,15 @@ from cost_eval.decisions import (
     read_requirements,
     stratified_folds,
 )
-from .samples import Decisions, Posteriors, Samples, Scores, not_gained, read_samples
+from cost_eval.samples import (
+    Decisions,
+    Posteriors,
+    Samples,
+    Scores,
+    not_gained,
+    read_samples,
+    refuse_told,
+)
 
 # %% ../nbs/07_policies.ipynb #pol026
 RULES: tuple[Rule, ...] = ("as given", "bayes", "calibrated", "tuned")
@@ -90,7 +99,7 @@ class Policy(Result):
         what the model handed over: "decisions", "posteriors" or "scores"
     threshold : float
         positive is a value of at least this much, by the rule that `fit_rule` installs, fitted on all the
-        samples; NaN where no one value tells
+        samples; NaN where no one value tells, as under a capacity
     same_from, same_to : float
         every threshold in (same_from, same_to] decides alike about these samples
     log_posteriors : ndarray
@@ -170,6 +179,7 @@ def decide(
     clusters: Labels | None = None,
     capacity: float | None = None,
     require: Mapping[Any, float] | None = None,
+    costs_known: bool = False,
     folds: int | Labels = 5,
     draws: int = 1,
     rng: Rng = None,
@@ -206,6 +216,8 @@ def decide(
         {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
         other folds (rule "tuned", which "calibrated" then becomes). See
         `cost_eval.decisions.read_requirements`. Decisions are taken as given
+    costs_known : bool, default False
+        are the costs of each row known before its class, although they tell it? See `read_samples`
     folds : int or array_like, default 5
         how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
     draws : int, default 1
@@ -231,8 +243,8 @@ def decide(
     >>> policy.kind, policy.decisions[:6].tolist()
     ('scores', [0, 0, 1, 1, 1, 1])
     """
-    options = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
-    samples = read_samples(y_true, model, costs, **options)
+    options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
+    samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     if len(samples.models) > 1:
         raise ValueError(
             f"model: one is decided for, got {list(samples.models)}; for several use "
@@ -301,6 +313,8 @@ class CrossFit:
         (N,) fold of each sample in the first draw; (0,) if a class is too small
     notes : tuple
         why there are none, or fewer than asked
+    many : dict
+        model -> how many of the draws, the first ones, it is decided about in
     deployment : array_like, optional
         the priors at which `Posteriors(..., priors="deployment")` are right, for `levels`; None: the shares
 
@@ -327,20 +341,23 @@ class CrossFit:
         self._of_models: dict = {}  # what depends on no draw
         self._logs: dict = {}
         self._drawn = [(self._fold, self._logs)]
+        self.many: dict = {}
         self.draw(draws)
 
     @property
     def draws(self) -> int:
-        "How often the folds were drawn: once where they were given, or nothing can be fitted."
+        "How often the folds were drawn, at most: once where they were given, or nothing can be fitted."
         return len(self._drawn)
 
-    def draw(self, draws: int) -> "CrossFit":
+    def draw(self, draws: int, *names: str) -> "CrossFit":
         """So many draws of the folds, the first of which are always the same.
 
         Parameters
         ----------
         draws : int
             how many in all
+        *names : str
+            the models that they are for; none: all. How many a model has changes nothing for another
 
         Returns
         -------
@@ -350,16 +367,17 @@ class CrossFit:
         wanted = check_integer(draws, "draws", 1)
         if dense(self._asked, "folds").ndim or not len(self._fold):
             wanted = 1
-        del self._drawn[wanted:]
+        self.many |= dict.fromkeys(names or self.samples.models, wanted)
         for d in range(len(self._drawn), wanted):
             rng = np.random.default_rng([self._seed, 0, d])
             fold, _ = _draw_folds(self._rows, self._asked, self._order, rng)
             self._drawn.append((fold, {}))
+        del self._drawn[max(self.many.values()) :]
         return self
 
-    def _each(self) -> list["CrossFit"]:
-        "This with each of its draws alone."
-        alone = [copy(self) for _ in self._drawn]
+    def _each(self, name: str) -> list["CrossFit"]:
+        "This with each of a model's draws alone."
+        alone = [copy(self) for _ in self._drawn[: self.many[name]]]
         for one, drawn in zip(alone, self._drawn):
             one._drawn, (one._fold, one._logs) = [drawn], drawn
         return alone
@@ -407,8 +425,8 @@ class CrossFit:
             (N, K) natural logarithms; (0, K) where nothing could be calibrated
         """
         check_choice(name, tuple(self.samples.models), "name")
-        total = np.logaddexp.reduce([one._calibrated(name) for one in self._each()])
-        return self._back(total - np.log(self.draws) if self.draws > 1 else total)
+        each = [one._calibrated(name) for one in self._each(name)]
+        return self._back(np.logaddexp.reduce(each) - np.log(len(each)) if len(each) > 1 else each[0])
 
     def decide(
         self,
@@ -443,7 +461,7 @@ class CrossFit:
         """
         check_choice(name, tuple(self.samples.models), "name")
         check_choice(rule, RULES, "rule")
-        tasks = [_Task(one, name, rule, priors, capacity, require) for one in self._each()]
+        tasks = [_Task(one, name, rule, priors, capacity, require) for one in self._each(name)]
         for task in tasks:
             task.posteriors = posteriors
         return tasks[0].policy(tasks[1:])
@@ -461,7 +479,7 @@ class CrossFit:
         CrossFit
         """
         found = copy(self)
-        found._drawn = list(self._drawn)
+        found._drawn, found.many = list(self._drawn), dict(self.many)
         self.samples.meet("costs", costs)
         found.samples = _at_costs(self.samples, costs, None)
         found._rows = _at_costs(self._rows, costs, self._order)
@@ -481,10 +499,11 @@ class CrossFit:
             of `RULES`
         """
         costs, kind = self.samples.costs, self.samples.models[name].kind
+        readable = self.samples.costs_known or not self._rows.told_by_costs
         possible = {
             "as given": kind != "scores" and set(costs.classes) <= set(costs.decisions),
-            "bayes": kind == "posteriors",
-            "calibrated": len(self.folds) > 0,
+            "bayes": kind == "posteriors" and readable,
+            "calibrated": len(self.folds) > 0 and readable,
             "tuned": len(self.folds) > 0 and costs.shape == (2, 2),
         }
         return ("as given",) if kind == "decisions" else tuple(rule for rule in RULES if possible[rule])
@@ -516,8 +535,8 @@ class CrossFit:
         """
         model = self.samples.models[check_choice(name, tuple(self.samples.models), "name")]
         log_odds = np.asarray(log_odds, float)
-        if self.draws > 1 and rule in FITTED:
-            each: Any = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each()]
+        if min(self.draws, self.many[name]) > 1 and rule in FITTED:
+            each: Any = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each(name)]
             return None if each[0] is None else np.stack(each)
         if rule == "tuned" and len(self._fold):
             return self._back(self._tuned_levels(name, log_odds, shifted))
@@ -678,6 +697,7 @@ class _Task:
         self.costs = rows.costs if rows.own is None else rows.own
         self.asked = None if require is None else read_requirements(require, rows.costs)
         self.rule = self.possible(rule if require is None else self.keeping(rule))
+        self.checked = self.check_costs() if self.rule in _BY_COSTS and rows.own is not None else None
 
     def keeping(self, rule: str) -> str:
         "The rule that keeps to what is required: a cut that is tuned."
@@ -723,6 +743,21 @@ class _Task:
                 "its name; use 'bayes' or 'calibrated'"
             )
         return rule
+
+    def check_costs(self) -> dict:
+        "Whether the rows' own costs, by which the rule decides, tell the class; `ValueError` if they do."
+        rows, told = self.rows, self.rows.told_by_costs
+        if rows.costs_known:
+            tells = f"{told}. It was declared" if told else "It was declared"
+            self.notes.append(f"{tells} that each row's own costs are known before its class.")
+            return {"declared": True, "told": told, "few": rows.few_for_costs}
+        refuse_told(told)
+        if rows.few_for_costs:
+            self.notes.append(
+                "Each row's own costs must not be filled in by what its class turned out to be. That was looked "
+                "for, but with fewer than 60 rows, or 10 of a class, most such columns pass."
+            )
+        return {"declared": False, "told": "", "few": rows.few_for_costs}
 
     def policy(self, others: list["_Task"]) -> Policy:
         "Decide, and in the `others`, which have other folds; the rows put back."
@@ -849,7 +884,7 @@ class _Task:
             return (rank[outside] >= _cheapest_cut(rank[inside], saved)).astype(np.intp)
 
         decisions[order] = out_of_fold(fold, others)
-        return decisions, self.calibrated() if self.capacity is not None else None
+        return decisions, None
 
     def under(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
         "Decisions by the cheapest threshold that keeps to what is asked."
@@ -894,7 +929,8 @@ class _Task:
         fitted = self.rule not in FITTED or len(self.fits._fold)
         if self.rule == "calibrated":
             fitted = len(self.fits._evidence(self.name))
-        if not fitted or self.kind == "decisions" or self.rows.costs.shape != (2, 2):
+        queued = self.capacity is not None
+        if not fitted or queued or self.kind == "decisions" or self.rows.costs.shape != (2, 2):
             return np.nan, np.nan, np.nan
         content = self.content()
         at, low, high = (_read_number(content[end]) for end in _ENDS)
@@ -919,6 +955,7 @@ class _Task:
             "priors": self.target.tolist(),
             "costs": costs.array.tolist(),
             "own_costs": self.rows.own is not None,
+            "costs_checked": self.checked,
         }
         if self.asked is not None and self.kind != "decisions":
             keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in self.asked]
@@ -989,6 +1026,8 @@ class _Task:
             return np.zeros(len(self.rows), np.intp), saving
         if len(self.target) != 2:
             return _places(-saving), saving
+        if self.rule not in _BY_COSTS:  # as the installed rule has them, which reads no costs
+            return _places(-self.fits._rank(self.name)), saving
         rank = self.fits._rank(self.name)
         seen = each if len(each) == 1 else each[self.rows.counting]
         if (seen == seen[0]).all():
@@ -1036,6 +1075,7 @@ def _places(*keys: np.ndarray) -> np.ndarray:
     return place
 
 
+_BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
 _CONSTANT = "the decision that is best for everybody"
 _WITHIN = "were within the capacity"  # of the first draw
 
@@ -1177,7 +1217,8 @@ def _cross_calibrated(fits: "CrossFit", name: str) -> tuple[np.ndarray, list]:
     if kind == "scores":
         return _by_steps(fits, name), []
     out, apart = _by_scale(fits, name)
-    note = f"{name}: it separates the classes, so its calibrated posteriors are surer than the data are."
+    which = "" if _scale(fits, name)[1] else " once one fold is left out"
+    note = f"{name}: it separates the classes{which}, so calibrated posteriors are surer than the data are."
     return out, [note] if apart else []
 
 
@@ -1404,25 +1445,29 @@ class DecisionRule(Result):
     def threshold(self) -> float:
         """The second of two decisions is taken for values of at least this much: of a cut the cut, of scores
         that are calibrated the least one seen, of posteriors the least one there is. NaN where no one value
-        tells: for more decisions or classes, costs a row, a model whose higher values mean the first class.
+        tells: for more decisions or classes, costs a row, a model whose higher values mean the first class,
+        and with a capacity, where a value is decided by the others beside it.
         """
-        return _read_number(self.content["threshold"])
+        return self._cut("threshold")
 
     @property
     def same_from(self) -> float:
         "The greatest value seen below the threshold: cuts in (same_from, same_to] decide all seen alike."
-        return _read_number(self.content["same_from"])
+        return self._cut("same_from")
 
     @property
     def same_to(self) -> float:
         "The least value seen from the threshold on."
-        return _read_number(self.content["same_to"])
+        return self._cut("same_to")
+
+    def _cut(self, part: str) -> float:
+        return np.nan if self.capacity is not None else _read_number(self.content[part])
 
     @property
     def over_folds(self) -> tuple[float, float]:
         "Least and greatest threshold when each fold is left out in turn; NaN where no folds were given."
-        low, high = map(_read_number, self.content["over_folds"])
-        return low, high
+        low, high = self.content["over_folds"] if self.capacity is None else (None, None)
+        return _read_number(low), _read_number(high)
 
     @property
     def require(self) -> dict:
@@ -1489,13 +1534,13 @@ class DecisionRule(Result):
             raise ValueError(
                 f"costs: decided by {self.content['by']}, which looks at no costs; use rule='calibrated'"
             )
-        chosen, tied = self._within(self.columns(values, costs), self._read(values), costs, capacity)
-        for note in (*self._outside(values), *tied):
+        chosen, tied = self._decided(self._read(values), costs, capacity)
+        for note in (*self._outside(values), *[_TIED] * tied):
             warnings.warn(note, UserWarning, stacklevel=2)
         return label_array(list(self.decisions), "decisions")[chosen]
 
     def columns(self, values: Any, costs: Costs | None = None) -> np.ndarray:
-        """The same as columns of the costs, without a capacity and without warnings.
+        """The same as columns of the costs, within the rule's own capacity and without warnings.
 
         Parameters
         ----------
@@ -1507,12 +1552,15 @@ class DecisionRule(Result):
         ndarray
             (N,) columns of the costs
         """
-        x = self._read(values)
-        chosen = _chosen(self.content, x, self._costs_of(costs, len(x)))
-        if chosen.min(initial=0) < 0:
-            run_rule(self.content, x)  # which refuses them
-            chosen[chosen < 0] = self.decisions.index(self.otherwise)
-        return chosen
+        return self._decided(self._read(values), costs)[0]
+
+    def _decided(self, x: np.ndarray, costs: Costs | None, capacity: float | None = None) -> tuple:
+        "Columns of the costs, and whether the capacity ends among equal cases."
+        content = self.content
+        if capacity is not None:
+            content = content | {"capacity": _limit(capacity, content["decisions"])}
+        own = self._costs_of(costs, len(x))
+        return _kept(content, _chosen(content, x, own), x, own)
 
     def look(self, values: Any) -> dict:
         """How values lie to those that the rule was fitted on.
@@ -1525,16 +1573,18 @@ class DecisionRule(Result):
         Returns
         -------
         dict
-            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; of decisions
-            nothing
+            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; the same
+            "beyond" it, below and above, of each column; of decisions nothing
         """
         x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
         low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
-        out = (x < low) | (x > high)
+        sides = np.array([x < low, x > high])
+        out = sides.any(0)
         return {
             "low": float(np.nanmin(x, initial=np.inf)),
             "high": float(np.nanmax(x, initial=-np.inf)),
             "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
+            "beyond": np.atleast_2d(sides.sum(1).T).T,
         }
 
     def _outside(self, values: Any) -> list[str]:
@@ -1561,7 +1611,7 @@ class DecisionRule(Result):
             cost, and the decision. NaN where the rule does not look at it
         """
         x, pd = self._read(values), pandas()
-        chosen, _ = self._within(self.columns(values, costs), x, costs, capacity)
+        chosen, _ = self._decided(x, costs, capacity)
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x).reshape(len(x), -1)
         believed = np.full((len(x), len(of_class)), np.nan)
@@ -1644,7 +1694,7 @@ class DecisionRule(Result):
         "What the rule is, a line each."
         names = "model", "rule", "kind", *_ENDS, "over_folds", "classes", "decisions"
         told = {name: getattr(self, name) for name in names} | self.expected | self.made
-        told |= {"keeps to": self._kept()} if self.require else {}
+        told |= {"aimed at": self._kept()} if self.require else {}
         return {"what": list(told), "value": [v if isinstance(v, str) else short(v) for v in told.values()]}
 
     def _kept(self) -> str:
@@ -1654,8 +1704,10 @@ class DecisionRule(Result):
         said = [f"DecisionRule {self.model!r}, {self.rule}"]
         if not np.isnan(self.threshold):
             said[0] += f": {self.decisions[1]!r} from {short(self.threshold)} on"
+        if self.capacity is not None:
+            said.append(f"{self.decisions[1]!r} for at most {_most(self.capacity)} decided together")
         if self.require:
-            said.append(f"made to keep to {self._kept()}")
+            said.append(f"aimed at {self._kept()}")
         if self.expected:
             said.append("a case costs {cost:.4g} ({low:.4g} to {high:.4g})".format(**self.expected))
         return f"<{', '.join(said)}>"
@@ -1672,7 +1724,8 @@ class DecisionRule(Result):
         if self.kind == "scores":
             return numbers(check_1d(values, "values"), "values")
         if hasattr(values, "columns"):
-            values = self._of_classes(values)
+            named = positions(objects(self.classes), list(values.columns)) is not None
+            names, values = self.classes if named else None, self._of_classes(values)
         x, K = numbers(values, "values"), len(self.classes)
         if x.ndim == 1 and K == 2:
             turned = names is not None and len(names) == 1 and written(names[0]) == written(self.classes[0])
@@ -1681,6 +1734,12 @@ class DecisionRule(Result):
                 row = int(np.argmax((x < 0) | (x > 1)))
                 raise ValueError(f"values: {x[row]:g} in row {row} is not a probability; give one in [0, 1]")
             return x
+        if names is None and x.ndim == 2 and in_order(self.classes) != list(self.classes):
+            raise ValueError(
+                f"values: columns without names may stand in the order of the rule, {list(self.classes)}, or, "
+                "as scikit-learn has them, sorted; say which, Posteriors(numpy.asarray(values), "
+                f"classes={list(self.classes)}) or classes={in_order(self.classes)}"
+            )
         if names is not None and x.ndim == 2:
             x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
         lost = np.isnan(x).any(-1) if x.ndim == 2 else np.zeros(1, bool)
@@ -1724,37 +1783,15 @@ class DecisionRule(Result):
             raise ValueError(f"costs: of {len(table)} rows, but there are {n} values; one each is needed")
         return table.array
 
-    def _within(self, chosen: np.ndarray, x: np.ndarray, costs: Any, capacity: float | None) -> tuple:
-        "Decisions as a capacity, given or the rule's, leaves them, and what is to be said."
-        capacity = self.capacity if capacity is None else capacity
-        if capacity is None:
-            return chosen, []
-        return self._listed(chosen, x, self._costs_of(costs, len(x)), capacity)
-
-    def _listed(self, chosen: np.ndarray, x: np.ndarray, costs: np.ndarray | None, capacity: float) -> tuple:
-        "Decisions of which a capacity keeps the positive ones that save the most, and what is to be said."
-        capacity = _limit(capacity, self.content["decisions"])
-        wanted, keys = np.flatnonzero(chosen == 1), [np.zeros(len(chosen))]
-        if self.kind != "decisions":
-            keys = [-self._seen_as(x)] if len(self.classes) == 2 else []
-            if self.content["by"] == _BY_COST:
-                c = self.costs.array if costs is None else costs
-                gain = np.broadcast_to(c[..., 0] - c[..., 1], (len(x), len(self.classes)))
-                keys.append(-(_believed(self.content, x)[0] * gain).sum(1))
-            elif not keys:
-                keys = [-x[np.arange(len(x)), np.nan_to_num(x).argmax(1)]]
-        order = wanted[np.lexsort([key[wanted] for key in keys])]
-        room = _room(capacity, np.ones(len(order)), len(chosen))
-        listed = np.zeros_like(chosen)
-        listed[order[:room]] = 1
-        tied = 0 < room < len(order) and all(key[order[room - 1]] == key[order[room]] for key in keys)
-        words = "The capacity ends among equal cases: those that stand first were taken."
-        return listed, [words] * tied
-
 
 _BY_COST, _BY = "least expected cost", {"tuned": "cut", "as given": "most probable class"}
+_TIED = "The capacity ends among equal cases: those that stand first were taken."
 _SCHEMA, _VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
 _ENDS = ("threshold", "same_from", "same_to")
+
+
+def _most(capacity: float) -> str:
+    return f"{capacity} rows" if isinstance(capacity, int) else f"{capacity:.4g} of the rows"
 
 
 def _read_number(stored) -> float:
@@ -1770,7 +1807,8 @@ def _stored(value) -> float | str | None:
 def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     """Decide by the content of a rule's file, with `numpy` alone.
 
-    This function and the two below it are all that is needed beside `json.load` of what `to_json` wrote.
+    This function and the four below it are all that is needed beside `json.load` of what `to_json` wrote. Of
+    a rule with a capacity the rows are decided together.
 
     Parameters
     ----------
@@ -1805,15 +1843,38 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
             "content, values, costs: json.load of a rule's file, a value a row, (N, K, M) costs are needed: "
             f"{error!r}"
         ) from None
+    same_type = len({type(label) for label in labels}) == 1
+    return np.array(labels, None if same_type else object)[_kept(content, chosen, values, costs)[0]]
+
+
+def _kept(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, bool]:
+    "Decisions about rows without a value, too, and within the capacity; does that end among equal rows?"
     lost = np.flatnonzero(chosen < 0)
-    if len(lost) and content["otherwise"] is None:
+    if len(lost) and rule["otherwise"] is None:
         raise ValueError(
             f"values: {values[lost[0]]} in row {lost[0]} ({len(lost)} such rows); repair or drop them, or "
             "declare a decision for them when the rule is made: otherwise="
         )
-    chosen[lost] = labels.index(content["otherwise"]) if len(lost) else 0
-    same_type = len({type(label) for label in labels}) == 1
-    return np.array(labels, None if same_type else object)[chosen]
+    chosen[lost] = rule["decisions"].index(rule["otherwise"]) if len(lost) else 0
+    return (chosen, False) if rule["capacity"] is None else _listed(rule, chosen, values, costs)
+
+
+def _listed(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, bool]:
+    "Decisions of which the capacity keeps the positive ones that save the most, of equal ones the first."
+    wanted, keys = np.flatnonzero(chosen == 1), [np.zeros(len(chosen))]
+    if rule["values"] != "decisions":
+        x = np.asarray(values, float)
+        keys = [-(x if x.ndim == 1 else x[:, -1])] if len(rule["classes"]) == 2 else []
+        if rule["by"] == "least expected cost":
+            c = np.asarray(rule["costs"] if costs is None else costs, float)
+            gain = np.broadcast_to(c[..., 0] - c[..., 1], (len(x), len(rule["classes"])))
+            keys.append(-(_believed(rule, x)[0] * gain).sum(1))
+    order, capacity = wanted[np.lexsort([key[wanted] for key in keys])], rule["capacity"]
+    room = capacity if isinstance(capacity, int) else int(capacity * len(chosen) * (1 + 1e-12))
+    listed = np.zeros_like(chosen)
+    listed[order[:room]] = 1
+    tied = 0 < room < len(order) and all(key[order[room - 1]] == key[order[room]] for key in keys)
+    return listed, bool(tied)
 
 
 def _chosen(rule: dict, values, costs) -> np.ndarray:

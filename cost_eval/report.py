@@ -32,6 +32,7 @@ __all__ = ['Report', 'evaluate', 'translation_table']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -211,25 +212,31 @@ def _steps(fits: CrossFit, name: str, rule: str) -> bool:
 
 
 def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, dict]:
-    """Draw folds until each cost's Monte Carlo error is a tenth of half its interval; a note if it is not,
-    and the policies.
+    """Draw folds for each model by itself, until its cost's Monte Carlo error is a tenth of half its interval;
+    a note where it is not, and the policies.
     """
     limits, most = _limits(case, priors), max(_FIRST, min(_MOST, _DECIDED // len(case.y)))
-    while True:
-        known = {name: fits.decide(name, rule, posteriors=False, **limits) for name, rule in declared.items()}
-        mains, _ = _entries(fits, declared, limits, known=known)
-        codes, mixed = _mixtures([e.decisions for e in mains], case.costs.shape[1])
-        drawn = replace(case, **mixed)
-        costs = [drawn.asks(replace(e, decisions=d)) for e, d in zip(mains, codes)]
-        ends = ask(costs, confidence=case.confidence)
-        errors = np.array([_draw_error(case, e) for e in mains])
-        share = float(np.max(ratio(20 * errors, ends.high - ends.low, undefined=0.0)))
-        if share <= 1:
-            return [], known
-        if fits.draws >= most:
-            error = f"the Monte Carlo error of a cost is still {share / 10:.2g} of half its interval"
-            return [f"Over {fits.draws} draws of the folds {error}; draws= takes more."], known
-        fits.draw(min(most, max(fits.draws + 1, int(np.ceil(1.1 * share**2 * fits.draws)))))
+    known, left = {}, {}
+    for name, rule in declared.items():
+        while True:
+            known[name] = fits.decide(name, rule, posteriors=False, **limits)
+            (entry,), _ = _entries(fits, {name: rule}, limits, known=known)
+            codes, mixed = _mixtures([entry.decisions], case.costs.shape[1])
+            asked = replace(case, **mixed).asks(replace(entry, decisions=codes[0]))
+            ends = ask([asked], confidence=case.confidence)
+            error = 20 * _draw_error(case, entry)
+            share, drawn = float(ratio(error, ends.high - ends.low, undefined=0.0)[0]), fits.many[name]
+            if share <= 1:
+                break
+            if drawn >= most:
+                left[name] = share / 10
+                break
+            doubled = drawn * 2 ** np.ceil(np.log2(1.1 * share**2))  # shares of few draws are those of many
+            fits.draw(min(most, int(doubled)), name)
+    if not left:
+        return [], known
+    error = f"the Monte Carlo error of the cost of {', '.join(left)} is still {max(left.values()):.2g} of half"
+    return [f"Over {most} draws of the folds {error} its interval; draws= takes more."], known
 
 
 def _draw_error(case: _Case, entry: Policy) -> float:
@@ -242,32 +249,38 @@ def _draw_error(case: _Case, entry: Policy) -> float:
 
 
 def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:
-    """Decisions, (N,) or (D, N) in draws, as (N,) numbers of columns of the costs, or from M on of mixtures,
-    and these, as `Losses` takes them; of those `apart` the draws are tested one by one.
+    """Decisions, (N,) or (D, N) in each one's own number of draws, as (N,) numbers of columns of the costs,
+    or from M on of mixtures, and these, as `Losses` takes them; of those `apart` the draws are tested one by
+    one.
     """
     several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
     drawn = [decided.astype(np.intp, copy=False) if decided.ndim == 1 else decided for decided in drawn]
     if not several:
         return drawn, {"mixed": None, "drawn": None}
     single = [k for k in several if k < len(apart) and apart[k]]
-    D, shares = len(drawn[several[0]]), np.empty((0, M))
+    D, shares = max(len(drawn[k]) for k in several), np.empty((0, M))
     each = np.empty((D, 0), np.intp)
     if mean := [k for k in several if k not in single]:
-        counts = [np.concatenate([(drawn[k] == j).sum(0, np.int16) for k in mean]) for j in range(1, M)]
+        whole = math.lcm(*(len(drawn[k]) for k in mean))
+        counts = [
+            np.concatenate([(drawn[k] == j).sum(0) * (whole // len(drawn[k])) for k in mean])
+            for j in range(1, M)
+        ]
         place, first = kinds(counts)
         taken = np.stack([column[first] for column in counts], 1)
-        shares = np.concatenate([D - taken.sum(1, keepdims=True), taken], 1) / D
+        shares = np.concatenate([whole - taken.sum(1, keepdims=True), taken], 1) / whole
         alone = shares.max(1) == 1
         number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
         drawn = _put(drawn, mean, number[place])
         shares = shares[~alone]
     if single:
-        draws = np.concatenate([drawn[k] for k in single], 1)
+        longer = [(D - len(drawn[k]), drawn[k]) for k in single]
+        draws = np.concatenate([np.pad(own, ((0, k), (0, 0)), constant_values=-1) for k, own in longer], 1)
         place, first = kinds(draws)
         drawn, each = _put(drawn, single, M + len(shares) + place), draws[:, first].astype(np.intp)
-    mixed = np.concatenate([shares, (each[..., None] == np.arange(M)).mean(0)])
+    own = (each[..., None] == np.arange(M)).sum(0) / (each >= 0).sum(0)[:, None]
     each = np.concatenate([np.full((D, len(shares)), -1), each], 1)
-    return drawn, {"mixed": mixed, "drawn": each if single else None}
+    return drawn, {"mixed": np.concatenate([shares, own]), "drawn": each if single else None}
 
 
 def _put(drawn: list, places: list, numbers: np.ndarray) -> list:
@@ -749,7 +762,8 @@ class Report(Result):
         of all intervals
     draws : int
         of the folds, of which every cost of a rule that is fitted is the mean: the expected cost of the
-        *procedure* (fit on most of the rows, decide about the rest), not of the one rule that is installed
+        *procedure* (fit on most of the rows, decide about the rest), not of the one rule that is installed.
+        Of the model that has most: each has its own number, and two are compared in the first ones of both
     provenance : dict
         version, date, seed, rows, a hash of what was read
     """
@@ -1167,6 +1181,7 @@ def evaluate(
     priors: float | Priors | None = None,
     capacity: float | None = None,
     require: Mapping[Any, float] | None = None,
+    costs_known: bool = False,
     propensity: float | Vector | None = None,
     groups: Labels | None = None,
     clusters: Labels | None = None,
@@ -1213,6 +1228,9 @@ def evaluate(
         (`cost_eval.decisions.read_requirements`), of two classes and two decisions. Each model then decides
         by one cut, the cheapest that keeps to it on the other folds (rule "tuned"); `.constraint` says what
         is reached and what it costs. `certify` says of new samples whether it is met
+    costs_known : bool, default False
+        are the costs of each row known before its class, although they tell it? Costs that tell the class
+        (`cost_eval.samples.told_by_costs`) are otherwise refused where a rule reads them
     propensity : float or array_like, optional
         (N,) where labels are missing (None, NaN): the probability that each sample's label was looked up, so
         that those labelled stand for all; see `cost_eval.missing_labels`
@@ -1244,9 +1262,9 @@ def evaluate(
     draws : int, optional
         how often the folds are drawn; a row's loss is its mean over draws. Where the cut is one of the scores
         (`Scores`, rule "tuned") each draw is tested alone and the tests are merged (chapter 20). None: as
-        many as bring the Monte Carlo error of each cost below a tenth of half its interval, 5 to 40 (of more
-        than 500,000 rows fewer, which decide about 20 million in all); `.draws` says how many, and a note if
-        they were too few. With `require` once
+        many for each model as bring its cost's Monte Carlo error below a tenth of half its interval, 5 to 40
+        (of more than 500,000 rows fewer, which decide about 20 million in all), whatever other models need;
+        `.draws` is the most, and a note tells if they were too few. With `require` once
     confidence : float, default 0.95
         of all intervals
     rng : optional
@@ -1276,6 +1294,7 @@ def evaluate(
     """
     asked = {name: value for name, value in locals().items() if name not in ("y_true", "models", "costs")}
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
+    given["costs_known"] = costs_known
     said, counting = list[str](), None
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     if propensity is not None:  # nothing but weights, which say what a unit may weigh, too
@@ -1462,7 +1481,10 @@ def _recipe(report: Report) -> dict:
     asked = {name: value for name, value in report._asked.items() if value is not None}
     again = [k for k, value in asked.items() if k in _PER_ROW and np.ndim(value) or k == "scenarios"]
     settings = {name: _kept(value) for name, value in asked.items() if name not in again}
-    settings["draws"] = report.draws  # None: as many as it took
+    fits, declared, *_ = report._inputs
+    many = {fits.many[name] for name in declared if declared[name] in FITTED and fits.rules(name)[1:]}
+    if len(many) == 1:  # else as many as each takes
+        (settings["draws"],) = many
     if "priors" in settings:
         settings["priors"] = report.priors.tolist()
     if not isinstance(settings.get("rng", 0), int):

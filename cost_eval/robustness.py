@@ -11,11 +11,11 @@ from typing import Any
 from .core import Axes, DataFrame, Numbers
 
 # %% auto #0
-__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'nearest_change', 'CostLine', 'cost_line',
+__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'nearest_changes', 'CostLine', 'cost_line',
            'model_color', 'as_percent', 'plain_ticks']
 
 # %% ../nbs/55_robustness.ipynb #5559c1b0
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy.ndimage import uniform_filter
 
 from .bootstrap import Sample, sample_interval
 from .comparisons import Losses
-from .core import Result, optional_import, pandas, percent, result
+from .core import Result, optional_import, pandas, percent, ratio, result
 from .mean_law import share_above
 from .plotting import COLORS, ensure_axes
 
@@ -59,6 +59,8 @@ class Robustness(Result):
         of `sure`
     rules : tuple
         by which the models decide
+    borders : tuple
+        factors of cost ratio times odds at which the cheapest one changes, `nearest_changes` of `at`
     """
 
     winner: np.ndarray
@@ -71,6 +73,7 @@ class Robustness(Result):
     at: tuple
     confidence: float
     rules: tuple = ()
+    borders: tuple = ()
 
     @property
     def names(self) -> tuple:
@@ -113,8 +116,9 @@ def _words(found: Robustness) -> str:
     best = int(found.winner[i, j])
     name = found.names[best]
     wins = found.winner == best
-    r_words = _around(i, wins[:, j], found.cost_ratios)
-    p_words = _around(j, wins[i], 100 * found.prevalences, " %")
+    odds = np.array(found.borders) * prevalence / (1 - prevalence)
+    r_words = _around(i, wins[:, j], found.cost_ratios, borders=ratio * np.array(found.borders))
+    p_words = _around(j, wins[i], 100 * found.prevalences, " %", 100 * odds / (1 + odds))
     sure, more = wins[:, j] & found.sure[:, j], ""
     if sure[i]:
         r_sure = "for all of them" if sure.all() else _around(i, sure, found.cost_ratios).partition(" (")[0]
@@ -137,12 +141,14 @@ def _logit(p):
     return np.log(p) - np.log1p(-np.asarray(p))
 
 
-def _around(at: int, flags: np.ndarray, grid: np.ndarray, unit: str = "") -> str:
-    "The run of true flags around the position `at`, in words."
+def _around(at: int, flags: np.ndarray, grid: np.ndarray, unit: str = "", borders: Any = ()) -> str:
+    "The run of true flags around the position `at`, in words; up to the exact borders where they are known."
     off = np.flatnonzero(~flags)
     before, after = off[off < at], off[off > at]
-    low, high = before[-1] + 1 if len(before) else 0, after[0] - 1 if len(after) else -1
-    return _ends((grid[low], grid[high]), grid, unit)
+    low, high = before[-1] + 1 if len(before) else 0, after[0] - 1 if len(after) else len(grid) - 1
+    start = [b for b in borders if low and grid[low - 1] <= b <= grid[low]]
+    stop = [b for b in borders if len(after) and grid[high] <= b <= grid[high + 1]]
+    return _ends((min(start, default=grid[low]), max(stop, default=grid[high])), grid, unit)
 
 
 def _ends(ends, grid, unit: str) -> str:
@@ -190,23 +196,27 @@ def _levels(line: Line, odds: np.ndarray) -> np.ndarray:
 
 def _joint_rates(case: Losses, levels: list, L: int) -> np.ndarray:
     """(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level; of levels in
-    several draws of the folds, (D, N), the mean over draws.
+    several draws of the folds, (D, N), the mean over the draws that both have, the first ones.
     """
-    draws = max(np.ndim(level) and len(np.atleast_2d(level)) for level in levels)
-    if draws > 1:
-        alone = ([level if level.ndim == 1 else level[d] for level in levels] for d in range(draws))
-        return np.mean([_joint_rates(case, one, L) for one in alone], axis=0)
-    levels = [level.reshape(-1) for level in levels]
+    levels = [np.atleast_2d(level) for level in levels]
     S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
     weight, sizes = np.ones(len(case.y)) if case.mass is None else case.mass, case.class_sizes
     for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier
-        own, mass = [level[case.y == c] for level in levels], weight[case.y == c]
+        own, mass = [level[:, case.y == c] for level in levels], weight[case.y == c]
         for a in range(S):
             for b in range(a, S):
-                turned = np.bincount(both(own[a], own[b]), mass, L + 1)
+                ends = [np.bincount(both(*one), mass, L + 1) for one in _in_common(own[a], own[b])]
+                turned = np.mean(ends, axis=0)
                 share = np.minimum(np.cumsum(turned)[:L] / sizes[c], 1)  # all weights may add up to 1 + 2e-16
                 rates[a, b, c] = rates[b, a, c] = 1 - share if c else share
     return rates
+
+
+def _in_common(one: np.ndarray, other: np.ndarray) -> Iterator:
+    "The draws that two have in common; what has none stands beside each."
+    if len(one) == 1 or len(other) == 1:
+        one, other = np.broadcast_arrays(one, other)
+    return zip(one, other)
 
 # %% ../nbs/55_robustness.ipynb #dbe6c807
 def robustness_map(
@@ -263,7 +273,8 @@ def robustness_map(
     level = (1 - confidence) / max(1, S * (S - 1) // 2)
     sure = _sure(case, both, cost, place, odds, level)
     names, rules = tuple(line.name for line in lines), tuple(line.rule for line in lines)
-    return Robustness(winner, sure, cost, error, cost_ratios, prevalences, names, at, confidence, rules)
+    borders, given = tuple(nearest_changes(case, lines, at)[1]), (cost_ratios, prevalences)
+    return Robustness(winner, sure, cost, error, *given, names, at, confidence, rules, borders)
 
 
 def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -293,8 +304,8 @@ def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.nd
     return ratios, prevalences
 
 # %% ../nbs/55_robustness.ipynb #55ne0002
-def nearest_change(case: Losses, lines: list, at: tuple) -> tuple[int, int, float]:
-    """The nearest cost ratio times odds at which another decision is the cheapest.
+def nearest_changes(case: Losses, lines: list, at: tuple) -> tuple[int, dict]:
+    """The nearest cost ratios times odds, below and above, at which another decision is the cheapest.
 
     Parameters
     ----------
@@ -308,9 +319,9 @@ def nearest_change(case: Losses, lines: list, at: tuple) -> tuple[int, int, floa
     Returns
     -------
     tuple
-        position in `lines` of what is the cheapest at `at`, and of what is there, `len(lines)` and above
-        being the constant decisions, -1 if nothing changes between a hundredth and a hundred times; and by
-        which factor the product of cost ratio and odds changes
+        position in `lines` of what is the cheapest at `at`, `len(lines)` and above being the constant
+        decisions; and by which factor the product of cost ratio and odds changes -> what is the cheapest
+        there: below, above, none where nothing changes down to a hundredth, up to a hundred times
 
     Examples
     --------
@@ -318,9 +329,9 @@ def nearest_change(case: Losses, lines: list, at: tuple) -> tuple[int, int, floa
     >>> y = np.repeat([0, 1], [80, 20])
     >>> case = Losses(y, np.array([0.8, 0.2]), True, costs=CostMatrix.binary(fp=1, fn=4))
     >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
-    >>> here, other, factor = nearest_change(case, [bold], (4.0, 0.2))
-    >>> here, other, 0.25 / 1.03 < factor < 0.25
-    (0, 1, True)
+    >>> here, changes = nearest_changes(case, [bold], (4.0, 0.2))
+    >>> here, {round(factor, 6): other for factor, other in changes.items()}
+    (0, {0.25: 1})
     """
     factor = np.geomspace(1e-2, 1e2, 401)
     product = factor * at[0] * at[1] / (1 - at[1])
@@ -328,12 +339,15 @@ def nearest_change(case: Losses, lines: list, at: tuple) -> tuple[int, int, floa
     rates = [_joint_rates(case, [_levels(line, odds)], len(odds))[0, 0] for line in lines]
     costs = [alarms + product * misses for alarms, misses in rates]
     cost = np.stack([product, np.ones_like(product), *costs])
-    winner = (cost.argmin(0) - 2) % len(cost)  # a tie goes to the constant decision
-    other = np.flatnonzero(winner != winner[200])
-    if not len(other):
-        return int(winner[200]), -1, 1.0
-    near = other[np.abs(other - 200).argmin()]
-    return int(winner[200]), int(winner[near]), float(factor[near])
+    winner = cost.argmin(0)  # a tie goes to the constant decision
+    here, changes = winner[200], {}
+    other = np.flatnonzero(winner != here)
+    for beyond, step in ((other[other < 200][-1:], 1), (other[other > 200][:1], -1)):
+        for k in beyond:  # where both lines meet, straight between the points
+            lead = cost[winner[k], [k + step, k]] - cost[here, [k + step, k]]
+            share = ratio(lead[0], lead[0] - lead[1], undefined=0.0)
+            changes[float(factor[k + step] + share * (factor[k] - factor[k + step]))] = int(winner[k])
+    return int(here - 2) % len(cost), {at: (k - 2) % len(cost) for at, k in changes.items()}
 
 # %% ../nbs/55_robustness.ipynb #ef291767
 def _sure(case: Losses, both, cost, place, odds, level: float) -> np.ndarray:

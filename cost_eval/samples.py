@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'Labelled', 'labelled_rows', 'not_gained', 'long_form',
-           'Columns', 'read_table', 'read_file', 'read_blocks', 'example_frame']
+__all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'Labelled', 'labelled_rows', 'not_gained',
+           'told_by_costs', 'refuse_told', 'long_form', 'Columns', 'read_table', 'read_file', 'read_blocks',
+           'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import hashlib
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from scipy import stats
 
 from .confusion import threshold_counts
 from cost_eval.core import (
@@ -40,6 +42,7 @@ from cost_eval.core import (
     bare_frame,
     check_1d,
     check_choice,
+    check_flag,
     check_integer,
     check_numbered,
     check_range,
@@ -47,6 +50,7 @@ from cost_eval.core import (
     check_weights,
     dense,
     every_digit,
+    in_order,
     is_missing,
     kinds,
     label_array,
@@ -55,6 +59,7 @@ from cost_eval.core import (
     optional_import,
     pandas,
     positions,
+    ratio,
     repeated_ids,
     result,
     row_labels,
@@ -170,6 +175,8 @@ class Samples(Result):
         (N,) what the rows are called: the ids, or the first index that does more than count them
     read_as : str
         what the columns of a table of models were read as, where that is not a model each
+    costs_known : bool
+        was it declared that each row's own costs are known before its class?
     """
 
     y: np.ndarray
@@ -183,6 +190,7 @@ class Samples(Result):
     notes: tuple
     ids: np.ndarray | None = None
     read_as: str = ""
+    costs_known: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -191,6 +199,19 @@ class Samples(Result):
     def class_sizes(self) -> np.ndarray:
         "(K,) samples of each class, or their weight."
         return np.bincount(self.y, self.sample_weight, len(self.costs.classes))
+
+    @cached_property
+    def told_by_costs(self) -> str:
+        "How a column of the rows' own costs tells their class, in words; '' if none does."
+        rows, clusters = self.counting, self.clusters
+        if self.own is None:
+            return ""
+        return told_by_costs(self.y[rows], self.own[rows], None if clusters is None else clusters[rows])
+
+    @property
+    def few_for_costs(self) -> bool:
+        "Are there so few rows, or rows of a class, that costs which tell the class mostly pass?"
+        return bool(len(self.counting) < 60 or np.bincount(self.y[self.counting]).min() < 10)
 
     @property
     def shares(self) -> np.ndarray:
@@ -310,6 +331,7 @@ def read_samples(
     clusters: Labels | None = None,
     groups: Labels | None = None,
     ids: Labels | None = None,
+    costs_known: bool = False,
 ) -> Samples:
     """Read labels, models and costs into one order of rows and classes, or refuse them with the reason.
 
@@ -339,6 +361,9 @@ def read_samples(
     ids : array_like, optional
         (N,) what the rows are called. An index of another argument that holds them must be in their order,
         and so must a column of a frame of models that has their name. A note reports ids that occur twice
+    costs_known : bool, default False
+        are the costs of each row known before its class, although they tell it? Otherwise such costs are
+        refused where a rule reads them (`told_by_costs`)
 
     Returns
     -------
@@ -378,19 +403,22 @@ def read_samples(
         keys.meet(argument, given)
         model = _read_model(given, argument, single, len(y))
         read[name], taken[name] = model, _words(model, single)
+        _refuse_unnamed(given, model, argument, y, single)
         plain = np.ndim(given) == 1 and not isinstance(given, _KINDS) and not isinstance(model, Decisions)
         if plain and len(single.classes) == 2:
             _refuse_other_class(name, given_models, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
-        notes += _doubts(model, argument, y, weight, single)
+        several = np.ndim(given.values if isinstance(given, _KINDS) else given) == 2
+        notes += _doubts(model, argument, y, weight, single, several)
     others = {"clusters": clusters, "groups": groups}
     rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
     clustered, grouped = rows
     own = table if isinstance(table, ExampleCosts) else None
     notes = tuple(notes + keys.notes + said)
     called = keys.names() if called is None else called
-    return Samples(y, read, single, own, weight, clustered, grouped, taken, notes, called, read_as)
+    declared = check_flag(costs_known, "costs_known")
+    return Samples(y, read, single, own, weight, clustered, grouped, taken, notes, called, read_as, declared)
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -602,8 +630,8 @@ def labelled_rows(
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
         raise ValueError(
-            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up, or report bounds "
-            "(bounds_without_labels takes labels that are missing)"
+            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without any label "
+            "nothing is known of what decisions cost"
         )
     labels = np.full(len(array), array[rows[0]], object)
     labels[rows] = array[rows]
@@ -637,7 +665,8 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
 
 
 def not_gained(found: CostMatrix | ExampleCosts) -> Any:
-    """The costs, unless an error is paid for: below 0, and below what the right decision costs.
+    """The costs, unless a gain is typed as a cost: an error that is paid for, below 0 and below what the right
+    decision costs; or a right decision that costs more than every error, wherever it can be taken.
 
     Parameters
     ----------
@@ -652,7 +681,7 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     Raises
     ------
     ValueError
-        Where an error is paid for, which is a gain with the wrong sign.
+        Where a gain has the wrong sign.
 
     Examples
     --------
@@ -674,15 +703,27 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
             f"costs: {what} costs {array[bad][0]:g}, so the error would be paid for; give what errors cost "
             "as positive numbers, and what right decisions gain as negative ones (tp, tn)"
         )
+    others = np.where(np.eye(len(table.classes), dtype=bool), -np.inf, array).max(-1)
+    worst = (right[..., 0] > others).reshape(-1, len(table.classes)).all(0)
+    if worst.any():
+        i = int(worst.argmax())
+        what, than = f"decision {table.classes[i]!r} for {table.classes[i]!r}", "every error about it"
+        if len(table.classes) == 2:
+            what, than = _TWO[i], "the error"
+        raise ValueError(
+            f"costs: {what} is right and costs more than {than}; give what right decisions gain as negative "
+            "numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, classes=..., "
+            "decisions=...)"
+        )
     return table
+
+
+_TWO = ("a true negative (tn)", "a true positive (tp)")
 
 # %% ../nbs/06_samples.ipynb #smp036
 #| code-fold: true
 def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
     "True classes as codes, the costs with the labels of the samples, and notes."
-    if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
-        one = f"{labels[labels != np.rint(labels)][0]:g}"
-        raise ValueError(f"y_true: numbers such as {one} are not labels; were y_true and a model swapped?")
     table = _with_positive(labels, table, origin, positive)
     y = positions(labels, table.classes)
     if y is None:
@@ -771,6 +812,137 @@ def _positive_needed(given, model, labels: np.ndarray, costs):
     if unordered(costs.classes) and single and not (said or isinstance(model, Decisions)):
         raise ValueError(which_is_positive(seen_labels(labels)))
 
+# %% ../nbs/06_samples.ipynb #987e74a5
+#| code-fold: true
+def told_by_costs(y: np.ndarray, costs: ExampleCosts, clusters: np.ndarray | None = None) -> str:
+    """How a column of costs of single rows tells the class, which no rule knows when it decides.
+
+    Parameters
+    ----------
+    y : ndarray
+        (N,) numbers of the true classes
+    costs : ExampleCosts
+        (N, K, M)
+    clusters : ndarray, optional
+        (N,) labels of rows that belong together: they may share an amount and a class
+
+    Returns
+    -------
+    str
+        column, value, and how many rows of which class have it; '' where no column tells the class
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1], [95, 5])
+    >>> told_by_costs(y, ExampleCosts(fp=5, fn=20.0 * y))
+    'fn is 0 in 95 of 95 rows of class 0 and in 0 of the 5 others'
+    >>> told_by_costs(y, ExampleCosts(fp=5, fn=20.0 + np.arange(100) % 7))
+    ''
+    """
+    K = len(costs.classes)
+    rows = np.arange(len(y))
+    if clusters is not None:
+        rows = np.unique(numbered(clusters)[1] * K + y, return_index=True)[1]
+    for name, column in _columns_of_costs(costs):
+        values, place = np.unique(column[rows], return_inverse=True)
+        counts = np.bincount(place.ravel() * K + y[rows], minlength=K * len(values)).reshape(-1, K)
+        if (found := _telling(counts)) is not None:
+            first, last, k = found
+            held = (column >= values[first]) & (column <= values[last])
+            where = "at most " * (first < last) if first == 0 else "at least " * (first < last)
+            own = y == k if k < K else y != k - K
+            whose = f"class {written(costs.classes[k])}" if k < K else f"others than {costs.classes[k - K]}"
+            return (
+                f"{name} is {where}{values[first if where == 'at least ' else last]:g} in "
+                f"{(held & own).sum():,} of {own.sum():,} rows of {whose} and in {(held & ~own).sum():,} of "
+                f"the {(~own).sum():,} others"
+            )
+    return ""
+
+
+def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs; with"):
+    """`ValueError` where costs tell the class.
+
+    Parameters
+    ----------
+    told : str
+        from `told_by_costs`
+    instead : str
+        what does not read the costs, and where it is declared that they are known
+
+    Raises
+    ------
+    ValueError
+        Unless `told` is empty.
+
+    Examples
+    --------
+    >>> refuse_told("")
+    """
+    if told:
+        error = {"fn": "a miss", "fp": "a false alarm"}.get(told.partition(" ")[0], "each decision")
+        raise ValueError(
+            f"costs: {told}, so they tell the class, and a rule that reads each row's costs would decide by "
+            f"it. Give what {error} would have cost in every row, whatever its class turned out to be; "
+            f"{instead} costs_known=True it is taken that they are known before the class"
+        )
+
+
+def _columns_of_costs(costs: ExampleCosts) -> Iterator[tuple[str, np.ndarray]]:
+    "The costs of each cell, also beyond the row's cheapest decision, and the share of a miss; no constants."
+    table, binary = costs.array, costs.shape[1:] == (2, 2)
+    beyond = table - table.min(2, keepdims=True)
+    for i, j in np.ndindex(costs.shape[1:]):
+        name = f"the cost of {costs.decisions[j]!r} for {costs.classes[i]!r}"
+        name = ("tn", "fp", "fn", "tp")[2 * i + j] if binary else name
+        yield name, table[:, i, j]
+        if not np.array_equal(beyond[:, i, j], table[:, i, j]):
+            yield f"{name}, less the cheapest decision's,", beyond[:, i, j]
+    if binary:
+        miss, alarm = beyond[:, 1, 0], beyond[:, 0, 1]
+        yield "fn / (fp + fn)", ratio(miss, miss + alarm, undefined=-1.0)
+
+
+def _telling(counts: np.ndarray) -> tuple[int, int, int] | None:
+    """First and last of the ascending values, (V, K) rows of each class, that tell a class, and which; from K on
+    all classes but one.
+    """
+    n, K = counts.sum(), counts.shape[1]
+    counts = counts if K == 2 else np.hstack([counts, counts.sum(1, keepdims=True) - counts])
+    every, size = np.append(0, counts[:, :K].sum(1).cumsum()), counts.sum(0)
+    for cuts in (_values_held, _low_ends, _high_ends) if len(counts) > 1 else ():
+        for k in np.flatnonzero(size):
+            below = np.append(0, counts[:, k].cumsum())
+            first, last = np.broadcast_arrays(*cuts(below))
+            held, drawn = below[last + 1] - below[first], every[last + 1] - every[first]
+            good = np.flatnonzero(20 * (drawn - held) * size[k] <= held * (n - size[k]))
+            if not len(good):
+                continue
+            chance = stats.hypergeom.logpmf(held[good], n, size[k], drawn[good])
+            whole = (held[good] == size[k]) & (drawn[good] == held[good]) & (first[good] == last[good])
+            best = good[np.where(whole, -np.inf, chance).argmin()]
+            all_alike = whole.any() and size[k] > 1
+            if all_alike or stats.hypergeom.sf(held[best] - 1, n, size[k], drawn[best]) <= 1e-4:
+                return int(first[best]), int(last[best]), int(k)
+    return None
+
+
+def _values_held(below: np.ndarray) -> tuple:
+    "Single values that hold a fifth of a class, of which so many rows lie below each value and in all."
+    value = np.flatnonzero(5 * np.diff(below) >= below[-1])
+    return value, value
+
+
+def _low_ends(below: np.ndarray) -> tuple:
+    "First and last value of the ends of the order that hold four fifths, from the lowest."
+    return 0, np.arange(np.searchsorted(below, -(-4 * below[-1] // 5)) - 1, len(below) - 2)
+
+
+def _high_ends(below: np.ndarray) -> tuple:
+    "The same from the highest."
+    last = np.searchsorted(below, below[-1] // 5, side="right")
+    return np.arange(1, min(last, len(below) - 1)), len(below) - 2
+
 # %% ../nbs/06_samples.ipynb #smp038
 #| code-fold: true
 _KINDS = (Decisions, Posteriors, Scores)
@@ -831,6 +1003,36 @@ def _refuse_other_class(name: str, names, costs: CostMatrix):
 
 
 _PROBABLE = set("p pr prob proba probs probability probabilities posterior class logit margin".split())
+
+
+def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatrix):
+    "`ValueError` if columns have no names and the classes stand in another order than scikit-learn's."
+    ways = [list(costs.classes), in_order(costs.classes)]
+    named = isinstance(given, Posteriors) and given.classes is not None
+    if ways[0] == ways[1] or named or isinstance(model, Decisions) or not _bare_columns(given, ways[0]):
+        return
+    place = [ways[1].index(label) for label in ways[0]]
+    if np.array_equal(model.values, model.values[:, place]):
+        return
+    areas = [_mean_area(model.values[:, order], y) for order in (slice(None), place)]
+    read = [f"as {way} {area:.2f}" for way, area in zip(ways, areas)]
+    raise ValueError(
+        f"{argument}: columns without names may stand in the order of the costs or, as scikit-learn has them, "
+        f"sorted. Areas under the ROC curve, {' and '.join(read)}; say which, "
+        f"Posteriors(numpy.asarray(values), classes={ways[0]}) or classes={ways[1]}"
+    )
+
+
+def _bare_columns(given, classes: list) -> bool:
+    "Has a model several columns, of which nothing says whose they are?"
+    values = given.values if isinstance(given, Posteriors) else given
+    columns = list(getattr(values, "columns", []))
+    return np.ndim(values) == 2 and (not columns or positions(objects(classes), columns) is None)
+
+
+def _mean_area(posteriors: np.ndarray, y: np.ndarray) -> float:
+    "Area under the ROC curve of each class against the others, on average over the classes that are seen."
+    return float(np.mean([_area(posteriors[:, k], (y == k) * 1)[0] for k in np.unique(y)]))
 
 
 def _before(name, label) -> str | None:
@@ -1027,8 +1229,8 @@ def _words(model, costs: CostMatrix) -> str:
     return f"posteriors of {', '.join(map(repr, costs.classes))}"
 
 
-def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix) -> list:
-    "Notes on a model that looks turned round."
+def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, several: bool) -> list:
+    "Notes on a model, of `several` columns, that looks turned round."
     if isinstance(model, Decisions) or len(costs.classes) != 2:
         return []
     values = model.values if isinstance(model, Scores) else model.values[:, 1]
@@ -1037,10 +1239,11 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix) -> l
     if not area < 0.5 - 3 * spread:
         return []
     other, this = costs.classes
+    turned = f"{this!r}, {other!r}" if several else f"{other!r}"
     return [
         f"{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If these are "
         f"the {'scores' if isinstance(model, Scores) else 'probabilities'} of {other!r}, give "
-        + ("Scores(-values)." if isinstance(model, Scores) else f"Posteriors(values, classes=[{other!r}]).")
+        + ("Scores(-values)." if isinstance(model, Scores) else f"Posteriors(values, classes=[{turned}]).")
     ]
 
 

@@ -270,8 +270,8 @@ def equal_error_rate(
     scores : array (N,)
         larger for positives
     method : str, default "interpolate"
-        "interpolate": on the ROC curve, "hull": on its convex hull, "nearest": the false positive
-        rate at the nearest corner
+        "interpolate": on the ROC curve, "hull": on its convex hull, "nearest": at the corner where
+        both rates are nearest to each other, their mean
     sample_weight : array (N,), optional
         not negative
 
@@ -309,13 +309,14 @@ def _hull_crossing(tp, fp):
 
 
 def _nearest_corner(tp, fp):
-    """False positive rate at the corner with the smallest gap; points in the middle of three
+    """Mean of both rates at the corner with the smallest gap; points in the middle of three
     equidistant collinear ones are no corners.
     """
     bends = (np.diff(fp[1:], 2) != 0) | (np.diff(tp[1:], 2) != 0)
     keep = np.r_[True, True, bends, True][: len(fp)]
     fpr, fnr = fp[keep] / fp[-1], 1 - tp[keep] / tp[-1]
-    return fpr[np.abs(fpr - fnr).argmin()]
+    k = np.abs(fpr - fnr).argmin()
+    return (fpr[k] + fnr[k]) / 2
 
 
 _EER = {"interpolate": _crossing, "hull": _hull_crossing, "nearest": _nearest_corner}

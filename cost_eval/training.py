@@ -509,7 +509,7 @@ class _Procedure:
             return Scores(said if place[-1] == 1 else -said)
         values = np.zeros((len(said), len(self.case.samples.costs.classes)))
         values[:, place] = said
-        return Posteriors(values)
+        return Posteriors(values, classes=self.case.samples.costs.classes)
 
 
 def _procedure(case: _Case, fold: np.ndarray, name: str, seed: list) -> Any:

@@ -374,7 +374,9 @@ def _envelope(fpr, tpr, prevalence: float, a: float, b: float) -> float:
 def hand_h_measure(y_true: Labels, scores: Vector, a: float = 2.0, b: float = 2.0) -> float:
     """Hand's H measure, exact: for each cost the best threshold, over the ROC curve's convex hull.
 
-    Hand (2009), Machine Learning 77. Not the H of `h_measure`, which judges decisions.
+    Hand (2009), Machine Learning 77. Not the H of `h_measure`, which judges decisions. The default weighs
+    costs by Beta(2, 2), as Hand (2009) does; R's package hmeasure takes Beta(2, 1 + pi0/pi1), pi1 being the
+    share of positives: `b=1 + (y == 0).sum() / (y == 1).sum()`.
 
     Parameters
     ----------

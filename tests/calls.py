@@ -14,6 +14,7 @@ import functools
 import inspect
 import io
 import json
+import re
 import tempfile
 import zlib
 from functools import partial
@@ -105,6 +106,76 @@ def written(text):
     return {"written": len(str(text)) > 100}
 
 
+def prices_in(recipe):
+    "The costs of a recipe; at the base with what they were read as."
+    costs = recipe["costs"]
+    return np.array(costs["array"] if isinstance(costs, dict) else costs)
+
+
+def then_and_now(change):
+    "What two months cost, and the rates of errors; at the base two tables of a record."
+    columns = ["model", "then", "now"]
+    if isinstance(change, pd.DataFrame):
+        said = change["what"].str
+        costs, errors = change[said.startswith("cost per")], change[said.startswith("errors")]
+    else:
+        costs, errors = change.table, change.rates
+    return costs[[*columns, "change", "low", "high"]], errors[columns].sort_values(columns)
+
+
+def trained(found):
+    "What ways of making models cost; at the base the ends were `unseen_low` and `unseen_high`."
+    tables = [found.table, found.differences]
+    if "unseen_low" in found.table:
+        names = {"unseen_low": "low", "unseen_high": "high"}
+        tables = [table.drop(columns=["low", "high", "p_value"], errors="ignore").rename(columns=names)
+                  for table in tables]
+    return [found.fold_costs, *tables, drawn(found.plot())]
+
+
+def leaves(widget):
+    "The controls, tables and pictures of a widget."
+    inside = getattr(widget, "children", None)
+    return [widget] if inside is None else [leaf for child in inside for leaf in leaves(child)]
+
+
+def numbers_in(box):
+    "The numbers that a widget shows: in its tables, and in the titles of its pictures."
+    words = []
+    for value in (getattr(leaf, "value", None) for leaf in leaves(box)):
+        if isinstance(value, (bytes, memoryview)):
+            words += re.findall("(?s)<title>(.*?)</title>", bytes(value).decode())
+        elif isinstance(value, str):
+            words.append(re.sub("<[^>]*>", " ", value))
+    return [float(one) for one in re.findall(r"\d*\.?\d+", " ".join(words))]
+
+
+def touched(box):
+    "What a widget shows at first, and after each of its sliders has moved."
+    shown = [numbers_in(box)]
+    for slider in (leaf for leaf in leaves(box) if hasattr(leaf, "max")):
+        log = hasattr(slider, "base")
+        slider.value = 1.5 * slider.value if log else slider.min + .7 * (slider.max - slider.min)
+        shown.append(numbers_in(box))
+    return shown
+
+
+def dot_to_move(page):
+    "A picture with a slider, and what stands on a page without a kernel."
+    image, show = ce.live_figure(lambda ax: ax.plot([0], [0], "o"),
+                                 lambda ax, artists, x: ax.set_title(f"x = {x}"), (3, 2), columns=1)
+    box = page({"x": ce.slider("x", 2, 0, 9, 1)}, image, show, moves="x", alt="a dot")
+    words = box._repr_mimebundle_()["text/html"]
+    return [touched(box), len(re.findall("x = ", words)) > 9, "a dot" in words]
+
+
+def asked_in_the_app(app):
+    "The page after its questions, at another price and prevalence."
+    for control, value in {"label": "y", "positive": 1, "fn": 25., "prevalence": "2 %", "panel": "map"}.items():
+        getattr(app, control).value = value
+    return [tables(app.report), app.chosen(), len(app.lines()), sorted(app.panel.options)]
+
+
 def rates(counts):
     names = ("p", "n", "total", "prevalence", "tpr", "fnr", "fpr", "tnr", "precision", "npv", "fdr", "fomr")
     return {"cells": counts.to_frame(), **{name: getattr(counts, name) for name in names}}
@@ -183,9 +254,11 @@ def recomputed(p):
     return dict(zip(published(p)["cell"], (published(p)["published"] + [0, .003, .1, -.004, 0, .5]).tolist()))
 
 
-def item(name):
+def items():
+    "The tables and figures of the papers that take seconds."
     ce.discover()
-    return ce.select(name)[0]
+    slow = ("bootstrap/figure2", "cost_score/table6-study")
+    return {name: item for name, item in ce.ITEMS.items() if name not in slow}
 
 
 def lazy(values):
@@ -340,8 +413,8 @@ METRICS = {
             name: Call(p.counts(), name, **chosen(name, p.prices))
             for k, name in enumerate(ce.METRICS) if (k + p.number) % 4 == 0},
         "metric_interval drawn": lambda p: {
-            name: Call(p.counts(), name, method="percentile", n_resamples=100, rng=0,
-                       stratified=p.has("strata")) for name in ("f_beta", "mcc")},
+            name: Call(p.counts(), name, method="percentile", n_resamples=100, rng=0)
+            for name in ("f_beta", "mcc")},
         "metric_interval of costs": lambda p: Call(
             p.counts(), "normalized_expected_cost", costs=p.prices, priors=p.maybe.priors),
         "translation_table": lambda p: Call(p.counts(), p.outcomes, priors=p.maybe.priors),
@@ -370,7 +443,8 @@ DECISIONS = {
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),
         "implied_costs": lambda p: Call(.125),
         "threshold_costs": lambda p: Call(
-            p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight).then(with_plot),
+            p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight).then(
+                lambda curve: [curve, curve.to_frame()]),
         "best_threshold": lambda p: Call(
             p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight,
             require={"recall": .8, "workload": .7} if p.has("shown") else None),
@@ -385,7 +459,7 @@ SAMPLES = {
         groups=p.maybe.groups) for kind in ("stated", "decided")},
     "read_samples bare": lambda p: {kind: Call(
         p.y, given, p.named_costs, sample_weight=p.maybe.weight) for kind, given in {
-            "posteriors": p.posteriors(),
+            "posteriors": p.bare(),
             "a frame": pd.DataFrame(p.posteriors()[:, ::-1], columns=p.classes[::-1]),
             "decisions": p.decided(), "narrow": {"a": p.posteriors().astype(np.float32)},
             "one class": {"a": ce.Posteriors(p.posteriors()[:, -1], classes=p.classes[-1:])},
@@ -417,13 +491,13 @@ RULES = {
         p.read(kind), "a", priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
         for kind in ("stated", "scores", "decided")},
     "DecisionRule.decide": lambda p: {kind: Call(p.rule, values) for kind, values in {
-        "posteriors": p.posteriors(1), "stated": p.stated(1), "last class": p.posteriors(1)[:, -1],
+        "posteriors": p.bare(1), "stated": p.stated(1), "last class": p.posteriors(1)[:, -1],
         "a frame": pd.DataFrame(p.posteriors(1)[:, ::-1], columns=p.classes[::-1])}.items()},
-    "DecisionRule.look": lambda p: Call(p.rule, p.posteriors(1)),
+    "DecisionRule.look": lambda p: Call(p.rule, p.stated(1)),
     "run_rule": lambda p: Call(p.rule.content, p.posteriors(1)),
     "DecisionRule.from_json": lambda p: {
         name: Call(json.dumps({**json.loads(p.rule.to_json()), **changes})).then(
-            lambda rule: rule.decide(p.posteriors(1))) for name, changes in BROKEN.items()},
+            lambda rule: rule.decide(p.stated(1))) for name, changes in BROKEN.items()},
     **two({
         "decide of two": lambda p: {rule: Call(
             ce.Scores(p.scores()), p.y, p.costs, rule=rule, rng=0,
@@ -436,7 +510,7 @@ RULES = {
                                       ("tuned", "stated", {"require": {"recall": .7}}),
                                       ("calibrated", "scores", {"capacity": .25}))},
         "fit_rule own costs": lambda p: Call(ce.read_samples(p.y, {"a": p.stated()}, p.own), "a").then(
-            installed(p.posteriors(1), p.own)),
+            installed(p.stated(1), p.own)),
         "CrossFit.queue": lambda p: Call(ce.CrossFit(p.samples, rng=0), "a"),
         "CrossFit.levels": lambda p: Call(
             ce.CrossFit(p.samples, rng=0), "a", "calibrated", np.linspace(-2, 2, 9), shifted=p.has("shown")),
@@ -449,17 +523,17 @@ CERTAINTY = {
         for method in ("auto", "betting", "binomial_ends", "normal", "percentile", "bcost")},
     "difference": lambda p: {method: Call(
         p.joint, p.costs, method=method, priors=p.maybe.priors, confidence=p.maybe.confidence,
-        n_resamples=200, rng=0, normalized=p.has("shown"))
+        n_resamples=200, rng=0)
         for method in ("auto", "betting", "normal", "percentile", "bdelta_cost")},
     "independent_difference": lambda p: {method: Call(
         p.counts(), p.counts(1), p.costs, method=method, priors=p.maybe.priors)
         for method in ("auto", "normal")},
-    "bcost": lambda p: Call(p.counts(), p.costs, n_resamples=200, rng=0, stratified=p.has("strata")),
+    "bcost": lambda p: Call(p.counts(), p.costs, priors=p.maybe.priors, n_resamples=200, rng=0),
     "bdelta_cost": lambda p: Call(p.joint, p.costs, n_resamples=200, rng=0, laplace=.1),
     "Interval.plot": lambda p: Call(ce.interval(p.counts(), p.costs, method="percentile", rng=0)).then(drawn),
     "Difference.to_frame": lambda p: Call(ce.difference(p.joint, p.costs)),
     "bootstrap_coverage": lambda p: {method: Call(
-        p.shares, np.arange(p.K) / 1, n=60, n_resamples=50, n_sets=30, method=method, rng=0)
+        p.shares, np.arange(p.K) / 1, n=60, n_sets=30, method=method, rng=0)
         for method in ("expansion", "inversion")},
     "loss_interval": lambda p: {method: Call(
         p.losses(), sample_weight=p.maybe.weight, clusters=p.maybe.clusters, strata=p.maybe.strata,
@@ -470,7 +544,7 @@ CERTAINTY = {
         strata=p.maybe.strata, bounds=(-99., 99.), heaviest=90. if p.has("shown") else None),
     "simultaneous_differences": lambda p: Call(
         p.y, [p.decided(), p.decided(1), p.decided()[::-1]], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, clusters=p.maybe.clusters, rng=0).then(with_plot),
+        sample_weight=p.maybe.weight, clusters=p.maybe.clusters).then(with_plot),
     "best_of": lambda p: Call(
         p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
         sample_weight=p.maybe.weight, clusters=p.maybe.clusters, rng=0).then(with_plot),
@@ -505,26 +579,25 @@ PLANNING = {
     "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
     "cost_change": lambda p: Call(p.counts(), p.counts(1), p.named_costs),
     "count_rule": lambda p: Call(
-        p.rule, p.y, p.posteriors(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
+        p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
     "check_rule": lambda p: Call(
-        rule_counts(p, p.posteriors(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
+        rule_counts(p, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
             lambda check: [check, check.exit_code]),
     "check_rule of blocks": lambda p: Call(
-        rule_counts(p, p.posteriors(1)) + rule_counts(p, p.posteriors()), max_cost=p.bounds[1] / 3,
+        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3,
         history={}).then(lambda check: [check, ce.check_rule(
-            rule_counts(p, p.posteriors(2)), max_cost=p.bounds[1] / 3, history=check.history)]),
+            rule_counts(p, p.stated(2)), max_cost=p.bounds[1] / 3, history=check.history)]),
     "check_rule own costs": lambda p: Call(
-        rule_counts(p, p.posteriors(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
+        rule_counts(p, p.stated(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
     "corrected_interval": lambda p: Call(p.losses()[:9] + np.arange(9), .2),
     "resampled_coverage": lambda p: Call([5, 50], .2, .3),
     "training_variation": lambda p: Call(
         learners(), p.features, p.truth, p.costs, cv=3, repeats=2, priors=p.maybe.priors,
-        groups=p.maybe.clusters, sample_weight=p.maybe.weight, rng=0).then(
-            lambda found: [found.table, found.differences, found.runs, found.to_frame(),
-                           drawn(found.plot())]),
+        groups=p.maybe.clusters, rule={"a": ["bayes", "calibrated"][p.number % 2], "b": "as given"},
+        rng=0).then(trained),
     **two({"check_rule of rates": lambda p: Call(
-        rule_counts(p, p.posteriors(1)), min_rates={"recall": .6, "accuracy": .5, "npv": .5})}),
+        rule_counts(p, p.stated(1)), min_rates={"recall": .6, "accuracy": .5, "npv": .5})}),
 }
 REPORT = {
     "evaluate": lambda p: {kind: evaluation(p, kind, p.costs) for kind in ("stated", "decided")},
@@ -550,8 +623,9 @@ REPORT = {
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
     "Report.plot": lambda p: Call(p.report).then(drawn),
     "Report.with_costs": lambda p: Call(p.report, 1 + p.prices).then(tables),
-    "Report.recipe": lambda p: Call(p.report),
-    "Report.compare": lambda p: Call(p.report, p.other_report),
+    "Report.recipe": lambda p: Call(p.report).then(
+        lambda recipe: [recipe["settings"], recipe["again"], prices_in(recipe)]),
+    "Report.compare": lambda p: Call(p.report, p.other_report).then(then_and_now),
     **two({
         "evaluate scores": lambda p: {rule: evaluation(p, "scores", p.costs, rule=rule, draws=3)
                                       for rule in ("calibrated", "tuned")},
@@ -573,8 +647,8 @@ SPECIAL = {
     "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.table, drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
     "cascade": lambda p: Call(
-        p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5}, folds=3,
-        rng=0).then(lambda plan: [plan, plan.table]),
+        p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5}, folds=3).then(
+            lambda plan: [plan, plan.table]),
     "bounds_without_labels": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
         versus=p.decided(1) if p.has("shown") else None),
@@ -582,8 +656,7 @@ SPECIAL = {
         p.gaps, p.decided(), p.named_costs, p.looked_up, clusters=p.maybe.clusters,
         sample_weight=p.maybe.weight, versus=p.decided(1) if p.has("shown") else None),
     "prediction_powered": lambda p: Call(
-        p.gaps, p.decided(), p.named_costs, p.posteriors(1), versus=p.decided(1) if p.has("shown") else None,
-        propensity=p.looked_up if p.has("strata") else None),
+        p.gaps, p.decided(), p.named_costs, p.bare(1), versus=p.decided(1) if p.has("shown") else None),
     "cost_scorer": lambda p: Call(p.named_costs, priors=p.maybe.priors).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth)),
     "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares, train_priors="sample").then(
@@ -706,6 +779,9 @@ PAPERS = {
         "plot_tree_curves": lambda p: Call(n_curves=9, depth=4, boxes=2, rng=0).then(drawn),
     }),
 }
+WIDGETS = ("interval", "capacity", "luck", "isocost", "tree_curves", "loan", "metric_study", "missing",
+           "outperformance", "power", "stopping", "expected_cost", "two_scores", "repeats",
+           "effective_weight", "ranking")
 DOORS = {
     "main evaluate": lambda p: {
         what: Call(p.files, [command(p, *more, "--json", "@all.json", "--metrics", "@few.json")],
@@ -729,18 +805,21 @@ DOORS = {
     "main data": lambda p: {" ".join(line): Call({}, [line]).by(shell) for line in (
         ["data", "list"], ["list", "ferrer/*"], ["reproduce", "--sheet", "zhao"])},
     "main reproduce": lambda p: Call({}, [["reproduce", "cost_score/figure2", "--out", "@out"]]).by(shell),
-    "run_item": lambda p: {name: Call(item(name)).then(lambda found: found.table)
-                           for name in ("bootstrap/table2", "weighted_accuracy/eq13")},
+    "run_item": lambda p: {
+        name: Call(item).then(lambda found: found.table) for name, item in items().items()},
+    "App": lambda p: Call(ce.example_frame().rename(columns={"label": "y"}).replace({"ill": 1, "well": 0})).then(
+        asked_in_the_app),
+    "explorer": lambda p: Call().by(dot_to_move),
+    **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
     "scale.confusion_counts": lambda p: Call(
         lazy(p.y), lazy(p.decided()), classes=p.classes, decision_labels=p.choices,
-        sample_weight=lazy(p.maybe.weight), scheduler="synchronous"),
+        sample_weight=lazy(p.maybe.weight)),
     "scale.joint_counts": lambda p: Call(
-        lazy(p.y), lazy(p.decided()), lazy(p.decided(1)), classes=p.classes, decision_labels=p.choices,
-        scheduler="synchronous"),
+        lazy(p.y), lazy(p.decided()), lazy(p.decided(1)), classes=p.classes, decision_labels=p.choices),
     "scale.losses": lambda p: Call(lazy(p.y), lazy(p.decided()), p.named_costs).then(computed),
     "scale.evaluate": lambda p: Call(
         lazy(p.y), {"a": lazy(p.decided()), "b": lazy(p.decided(1))}, p.named_costs, priors=p.maybe.priors,
-        groups=lazy(p.maybe.groups), rng=0, scheduler="synchronous").then(tables),
+        groups=lazy(p.maybe.groups), rng=0).then(tables),
     "overview": lambda p: Call(),
     "places": lambda p: Call(),
     "by_author": lambda p: Call("zaho"),
@@ -759,12 +838,11 @@ DOORS = {
                 "decide", "@cases.csv", "--rule", "@rule.json", "--capacity", "10%", "--out", "@decided.csv",
                 "--posteriors", "p_0=0,p_1=1"]], ["decided.csv"]).by(shell),
         "scale.threshold_counts": lambda p: Call(
-            lazy(p.y), lazy(p.scores()), sample_weight=lazy(p.maybe.weight), scheduler="synchronous"),
+            lazy(p.y), lazy(p.scores()), sample_weight=lazy(p.maybe.weight)),
         "scale.best_threshold": lambda p: Call(
-            lazy(p.y), lazy(p.scores()), p.costs, sample_weight=lazy(p.maybe.weight),
-            scheduler="synchronous"),
+            lazy(p.y), lazy(p.scores()), p.costs, sample_weight=lazy(p.maybe.weight)),
         "scale.evaluate of two": lambda p: Call(
-            lazy(p.y), {"a": lazy(p.scores())}, p.costs, rng=0, scheduler="synchronous").then(tables),
+            lazy(p.y), {"a": lazy(p.scores())}, p.costs, rng=0).then(tables),
         "compare": lambda p: Call(
             published(p), recomputed(p), error=.01, trivial={"c0": 0.}, other_data="c1",
             causes={"a slip": {"c2": recomputed(p)["c2"] + .1}}),
@@ -775,8 +853,8 @@ RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0},
           "another": {"rule": "nosuch"}}
 RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
-          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview",
-                           "places"], 6)}
+          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview", "places",
+                           "App", "explorer", *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,
          **PAPERS, **DOORS}
 
@@ -836,7 +914,7 @@ NONSENSE = {  # what an argument may be instead, by what it is
 def spoilt(call, rng):
     "(argument, the call with this one wrong) of each argument that can be wrong."
     given = {**dict(enumerate(call.args)), **call.options}
-    kinds = {key: kind for key, value in given.items() if (kind := kind_of(value)) and key != "scheduler"}
+    kinds = {key: kind for key, value in given.items() if (kind := kind_of(value))}
     for key, kind in kinds.items():
         wrong = NONSENSE[kind][rng.integers(len(NONSENSE[kind]))]
         arguments = given | {key: wrong(given[key]) if callable(wrong) else wrong}

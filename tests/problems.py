@@ -168,6 +168,10 @@ class Problem:
         "Posteriors that say their classes."
         return ce.Posteriors(self.posteriors(model), classes=self.classes)
 
+    def bare(self, model=0):
+        "Posteriors as an array, where the classes stand in the order that scikit-learn's columns have."
+        return self.stated(model) if self.has("named") else self.posteriors(model)
+
     def models(self, kind="stated"):
         "Two models, of what they give; a posterior and decisions where they are mixed."
         if kind == "mixed":

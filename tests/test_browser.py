@@ -51,7 +51,8 @@ def opened(browser, url, *, width=1400, height=900, scheme="light", math=True):
 
 
 SEARCHED = dict(line.split(": ") for line in """
-NEC: expected_cost; normalized expected cost: expected_cost; isocost: cost_score; Clopper: bootstrap; threshold_counts: confusion
+NEC: expected_cost; normalized expected cost: expected_cost; isocost: cost_score; Clopper: bootstrap; threshold_counts: cost_eval.confusion
+CostMatrix: cost_eval.costs; evaluate: cost_eval.report; threshold: decisions; how to choose threshold: decisions; F1 vs cost: rivals; multiclass: expected_cost
 false positive: confusion; type I error: confusion; F1: metrics; F1 score: metrics; Cohen's kappa: metrics
 how much does an error cost: costs; fraud: costs; cost of false positives: costs; optimal threshold: decisions; which threshold: decisions
 net benefit: rivals; what is wrong with accuracy: rivals; log loss: scores; DeLong: scores; ROC curve: curves; prevalence: expected_cost
@@ -77,7 +78,7 @@ def led(browser, site):
         found = page.evaluate(
             """all => { window.fetch = () => new Promise(() => {});  // what the pages say beside their names
             window.setTimeout = (next, ms) => ms < 100 && next();  // the results at once
-            return all.map(words => { Search.performSearch(words); return [...Search.output.querySelectorAll('a')].map(a => a.pathname.slice(1).replace(/(_\\d+)?\\.html/, '')); }); }""", list(SEARCHED))
+            return all.map(words => { Search.performSearch(words); return [...Search.output.querySelectorAll('a')].map(a => a.pathname.slice(1).replace('.html', '')); }); }""", list(SEARCHED))
         return {words: list(dict.fromkeys(pages)) for words, pages in zip(SEARCHED, found)}
 
 
@@ -88,7 +89,7 @@ def test_the_words_people_type_find_the_page_that_answers(led, words):
 
 def test_one_switch_opens_all_code(browser, site):
     with opened(browser, f"{site}/expected_cost.html") as page:
-        closed = "details:is(.hide, .code):not([open])"
+        closed = "details.hide:not([open])"
         assert page.locator(closed).count() > 10
         page.get_by_role("button", name="Show all code").click()
         assert page.locator(closed).count() == 0
@@ -130,13 +131,21 @@ def test_on_a_phone_panels_stand_alone_and_move(browser, site):
         assert whole.is_visible() and not panels.first.is_visible()
 
 
+def test_a_moved_widget_writes_nothing_into_its_panels(browser, site):
+    "They are hidden on a wide screen and have no source there: markup in them was a second drawing of the page."
+    with opened(browser, f"{site}/cost_score.html", math=False) as page:
+        page.locator(".ce-widget input").first.press("End")
+        assert page.locator(".ce-widget img[data-whole]").count() and page.locator(".ce-widget img > *").count() == 0
+
+
 def test_on_a_phone_a_wide_table_of_few_rows_is_cards(browser, site):
     "Nothing is lost: each value stands after the name of its column; with room it is a table again."
-    with opened(browser, f"{site}/metrics_2.html", width=390, height=844) as page:
+    with opened(browser, f"{site}/metrics.html", width=390, height=844) as page:
+        page.evaluate("document.querySelectorAll('details.rest').forEach(fold => { fold.open = true; })")
         page.wait_for_selector("table.cards")
         cells = page.locator("table.cards tbody tr").evaluate_all(
             """rows => rows.map(row => [...row.cells].map(e => [e.dataset.name,
-            row.closest('table').tHead.rows[0].cells[e.cellIndex].textContent.trim(), getComputedStyle(e, '::before').content, e.offsetHeight > 0, e.scrollWidth - e.clientWidth]))""")
+            row.closest('table').tHead.rows[0].cells[e.cellIndex].textContent.trim(), getComputedStyle(e, '::before').content, e.offsetHeight > 0 || !e.textContent.trim(), e.scrollWidth - e.clientWidth]))""")
         assert len(cells) > 8 and all(len(row) > 3 for row in cells)
         assert all(name == head and head in before and shown and wider <= 1 for row in cells
                    for name, head, before, shown, wider in row)
@@ -147,8 +156,10 @@ def test_on_a_phone_a_wide_table_of_few_rows_is_cards(browser, site):
 
 def test_on_a_phone_a_wide_formula_goes_on_below(browser, site):
     "At what parts two formulas, and before each relation of a chain; its number stays."
-    with opened(browser, f"{site}/weighted_accuracy_2.html", width=390, height=844) as page:
+    with opened(browser, f"{site}/weighted_accuracy.html", width=390, height=844) as page:
         page.wait_for_selector("html.set")
+        page.evaluate("document.querySelectorAll('details.rest').forEach(fold => { fold.open = true; })")
+        page.wait_for_timeout(600)
         formulas = page.evaluate(
             """[...MathJax.startup.document.math].filter(m => m.display).map(m => [m.math, m.typesetRoot.innerHTML.includes('merror'),
             [m.typesetRoot, m.typesetRoot.parentElement].some(e => e.scrollWidth > e.clientWidth + 1)])""")
@@ -170,7 +181,7 @@ def test_formulas_that_come_late_move_no_table(browser, site):
 
 def test_a_chapter_prints_clean(browser, site):
     "White paper also where the page is dark; the story and its solutions, without what one clicks on."
-    with opened(browser, f"{site}/confusion_2.html", scheme="dark") as page:
+    with opened(browser, f"{site}/confusion.html", scheme="dark") as page:
         page.emulate_media(media="print", color_scheme="dark")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("document.documentElement.dataset.theme") == "light"

@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import confusion_matrix, roc_curve
 
 from conftest import refuses
+import cost_eval.api as ce
 from cost_eval.confusion import BinaryCounts, confusion_counts, joint_counts, threshold_counts
 from cost_eval.core import check_counts
 from cost_eval.confusion import ThresholdCounts
@@ -213,3 +214,27 @@ def test_binary_counts_add_up_and_nothing_else():
     for other in (1, .5, np.eye(2)):
         with pytest.raises(TypeError):
             one + other
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, object, list], ids=str)
+def test_probabilities_are_no_decisions(kind):
+    "A 1,994 x 1,994 table came without a word, and joint counts asked for 59 GiB."
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 2000), rng.random(2000)
+    p = p.tolist() if kind is list else p.astype(kind)
+    d = rng.integers(0, 2, 2000)
+    costs = ce.CostMatrix.binary(fp=1, fn=5)
+    doors = [lambda: ce.confusion_counts(y, p), lambda: ce.confusion_counts(p, y), lambda: ce.joint_counts(y, d, p),
+             lambda: ce.joint_counts(y, p, d), lambda: ce.confusion_counts(y, p, classes=[0, 1]),
+             lambda: ce.confusion_counts(y, p, classes=costs), lambda: ce.losses(y, p, costs),
+             lambda: ce.evaluate(y, ce.Decisions(p), costs)]
+    for door in doors:
+        with pytest.raises(ValueError, match="numbers such as 0.*are not labels.*take decisions first"):
+            door()
+    assert ce.confusion_counts(y, d.astype(float)).array.sum() == 2000
+
+
+def test_scores_that_are_whole_numbers_ask_for_no_gigabytes():
+    y, s = np.arange(2000) % 2, np.arange(2000)
+    with pytest.raises(ValueError, match="2,000 different labels make a table of 8,000,000,000 cells"):
+        ce.joint_counts(y, s, s)

@@ -2,6 +2,7 @@
 and clusters, notes, warnings, errors."""
 import pickle
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from cost_eval import bootstrap as bs
 from cost_eval import mean_law
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, losses
-from cost_eval.metrics import expected_cost, naive_cost, normalized_expected_cost
+from cost_eval.metrics import METRICS, expected_cost, naive_cost, normalized_expected_cost
 from cost_eval.confusion import BinaryCounts
 from conftest import refuses
 
@@ -623,3 +624,56 @@ def test_bounds_of_each_row_leave_the_conservative_line_as_it_is():
             if "strata" in options else (0, most.max()), **options).high
 
 
+
+
+# ---- masses are floats
+
+def exact(counts, costs):
+    "Mean, variance of the mean (over n and over n - 1) of counts of costs, in rational arithmetic."
+    n = sum(counts)
+    mean = sum(Fraction(k) * Fraction(c) for k, c in zip(counts, costs)) / n
+    squares = sum(k * (Fraction(c) - mean)**2 for k, c in zip(counts, costs))
+    return mean, squares / n**2, squares / n / (n - 1)
+
+
+@pytest.mark.parametrize("size", [10**9, 3_037_000_501, 10**10, 10**12, 10**13, 10**15])
+def test_masses_are_those_of_rational_arithmetic(size):
+    "An int64 squared overflows from 3.04e9 on: the error was nan, or up to 700 times too large."
+    rare = [size - size // 9 - 7, size // 9, 7, 0]
+    table, paid = np.reshape(rare, (2, 2)), np.array([[0, 1.], [20, 0]])
+    joint = np.reshape([*rare, *rare[::-1]], (2, 2, 2))
+    apart = (np.array([[0, 1.], [20, 0]])[..., None] - np.array([[0, 1.], [20, 0]])[:, None]).ravel()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, unbiased in (("clopper_pearson", 1), ("percentile", 1), ("normal", 2)):
+            options = dict(rng=0) if bs.METHODS[name].needs_rng else {}
+            found = bs.interval(table, paid, method=name, **options), bs.difference(joint, paid, method=name,
+                                                                                    **options)
+            for one, counts, costs in zip(found, (rare, joint.ravel().tolist()), (paid.ravel(), apart)):
+                mean, *variance = exact(counts, costs)
+                assert one.mean == pytest.approx(float(mean), rel=1e-12, abs=1e-18)
+                assert one.standard_error == pytest.approx(float(variance[unbiased - 1])**.5, rel=1e-9)
+                assert one.low <= one.mean <= one.high
+            each = [exact(row, costs) for row, costs in zip(([rare[0], rare[1]], [7, 3]), ([0, 1], [20, 0]))]
+            classes = bs.interval([[rare[0], rare[1]], [7, 3]], paid, priors=[.75, .25], method=name,
+                                  **options)
+            variance = sum(w**2 * one[unbiased] for w, one in zip((Fraction(3, 4), Fraction(1, 4)), each))
+            assert classes.standard_error == pytest.approx(float(variance)**.5, rel=1e-9)
+        two = bs.independent_difference(table, table[:, ::-1], paid)
+        sides = [exact(rare, paid.ravel()), exact(table[:, ::-1].ravel().tolist(), paid.ravel())]
+        assert two.mean == pytest.approx(float(sides[0][0] - sides[1][0]), rel=1e-12)
+        assert two.standard_error == pytest.approx(float(sides[0][1] + sides[1][1])**.5, rel=1e-9)
+        line = bs.interval(table, paid).approximate
+        assert line.offered and line.low < float(exact(rare, paid.ravel())[0]) < line.high
+
+
+@pytest.mark.parametrize("size", [10**9, 10**12, 10**15])
+def test_metrics_of_very_many_are_those_of_few(size):
+    "Products of counts (MCC, kappa, odds ratios) would overflow from 3.04e9 on in whole numbers."
+    few = np.array([[90, 8], [1, 3]])
+    for name, metric in METRICS.items():
+        given = metric.parameters([[0, 1], [20, 0]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = metric(few * (size // 102), **given)
+        assert_allclose(found, metric(few, **given), rtol=1e-12, err_msg=name)

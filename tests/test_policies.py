@@ -1,5 +1,6 @@
 """From output to decisions: rules, folds, clusters, capacity, and what may not matter."""
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cost_eval import report
 from cost_eval.capacity import capacity_curve
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
@@ -663,3 +665,50 @@ def test_a_fitted_rule_reads_decisions_by_label_though_positions_look_alike():
     assert backwards.decide([0, 1]).tolist() == [0, 1] and backwards.columns([0, 1]).tolist() == [1, 0]
     with pytest.raises(ValueError, match="values: 2 in row 0"):
         backwards.decide([2, 1])
+
+
+# ---- the draws of the folds are each model's own
+
+DRAWS = np.random.default_rng(5)
+FEW = (DRAWS.random(400) < .2).astype(int)
+SEEN, LITTLE = DRAWS.normal(1.2 * FEW), DRAWS.normal(.3 * FEW)
+RIVALS = {"b": 1 / (1 + np.exp(1.6 - LITTLE)), "c": Scores(DRAWS.normal(.5 * FEW))}
+
+
+@pytest.mark.parametrize("rule", ["tuned", "calibrated"])
+@pytest.mark.parametrize("how", [{}, {"priors": .05}, {"sample_weight": DRAWS.random(400) + .5},
+                                   {"clusters": np.arange(400) // 2}, {"own": DRAWS.lognormal(1, 1, 400)}],
+                         ids=["plain", "priors", "weights", "clusters", "own"])
+def test_another_model_moves_no_bit_of_a_headline(rule, how):
+    "It moved .5545 to .5346: how often folds were drawn was decided by all models together."
+    how = dict(how)
+    own = how.pop("own", None)
+    costs = [[0, 1], [20, 0]] if own is None else ExampleCosts(fp=5 * np.ones(400), fn=9 * own)
+    for model in (1 / (1 + np.exp(2 - 1.2 * SEEN)), Scores(SEEN)):
+        alone, beside = (evaluate(FEW, models, costs, rule=rule, rng=0, **how)
+                         for models in ({"a": model}, {"a": model} | RIVALS))
+        ours, theirs = (one.best.set_index("model").loc["a"].drop("probability_best")
+                        for one in (alone, beside))
+        assert ours.equals(theirs), ours[ours != theirs]
+
+
+def test_two_models_are_compared_in_the_draws_that_both_have():
+    "One of five draws, one of twenty: each one's cost is of all its own, their difference of the first five."
+    y, models = FEW, {"a": Scores(SEEN), "b": Scores(LITTLE), "p": 1 / (1 + np.exp(1.6 - LITTLE))}
+    samples = read_samples(y, models, [[0, 1], [20, 0]])
+    fits, table = cross_fit(samples, rng=0), np.array([[0, 1], [20, 0]])
+    fits.draw(5, "a").draw(20, "b").draw(10, "p")
+    assert fits.many == {"a": 5, "b": 20, "p": 10} and fits.draws == 20
+    decided = {name: fits.decide(name, "tuned").decisions for name in models}
+    assert [len(one) for one in decided.values()] == [5, 20, 10]
+    for name, draws in fits.many.items():  # and what another has changes nothing
+        alone = cross_fit(samples, draws=draws, rng=0)
+        np.testing.assert_array_equal(alone.decide(name, "tuned").decisions, decided[name])
+        np.testing.assert_array_equal(alone.log_posteriors(name), fits.log_posteriors(name))
+    codes, mixed = report._mixtures(list(decided.values()), 2, [True, True, False])
+    case = replace(evaluate(y, {"a": y > 2}, [[0, 1], [20, 0]])._case, **mixed)
+    paid = {name: table[y, one].mean(1) for name, one in decided.items()}
+    assert case.intervals(codes, .95).mean == pytest.approx([one.mean() for one in paid.values()])
+    pairs = case.differences([(codes[0], codes[1]), (codes[0], codes[2]), (codes[1], codes[2])], .95)
+    both, mean = (paid["a"] - paid["b"][:5]).mean(), {name: one.mean() for name, one in paid.items()}
+    assert pairs.mean == pytest.approx([both, mean["a"] - mean["p"], mean["b"] - mean["p"]])

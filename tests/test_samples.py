@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import cost_eval.api as ce
 from scipy.stats import mannwhitneyu
 
 from conftest import refuses
@@ -610,3 +611,55 @@ def test_a_file_is_read_as_it_is_said_to_be_written(tmp_path):
     np.testing.assert_allclose(read_table(tmp_path / "german.csv", **said).frame["m"], P, rtol=1e-15)
     with pytest.raises(ValueError, match="column 'm' holds text, '0,.*read the file with decimal=','"):
         read_table(tmp_path / "german.csv", sep=";")
+
+
+def _columns(labels, n=400):
+    "Truth, and probabilities in sorted order, of which the right reading has a great area."
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, len(labels), n)
+    p = np.exp(rng.normal(0, 1, (n, len(labels))) + 2 * np.eye(len(labels))[codes])
+    return np.array(sorted(labels))[codes], p / p.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("labels", [["good", "bad"], ["home", "ward", "icu"], [2, 0, 1], [1, 0]], ids=str)
+@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, Posteriors, lambda p: {"model": p},
+                                  lambda p: {"model": pd.DataFrame(p)}, lambda p: Posteriors(pd.DataFrame(p))],
+                         ids=["array", "list", "Posteriors", "named", "numbered", "frame"])
+def test_columns_without_names_are_refused_with_both_readings(labels, form):
+    "scikit-learn's columns are sorted: read in the order of the costs, a cost of .57 was told as .92."
+    y, p = _columns(labels)
+    costs = CostMatrix(1 - np.eye(len(labels)), classes=labels)
+    given = form(p)
+    given = given.get("model") if isinstance(given, dict) else getattr(given, "values", given)
+    if isinstance(given, pd.DataFrame) and 0 in labels:  # its columns are called as the classes
+        assert (read_samples(y, form(p), costs).models["model"].values == p[:, labels]).all()
+        return
+    with pytest.raises(ValueError, match="say which") as refused:
+        read_samples(y, form(p), costs)
+    said = str(refused.value)
+    areas = [float(v) for v in re.findall(r"\] (0\.\d\d)", said)]
+    assert areas[1] > .85 > .7 > areas[0] and f"classes={labels}" in said and f"classes={sorted(labels)}" in said
+    read = read_samples(y, Posteriors(np.asarray(p), classes=sorted(labels)), costs)  # the remedy
+    assert (read.models["model"].values == p[:, [sorted(labels).index(v) for v in labels]]).all()
+    for call in (ce.evaluate, lambda y, m, c: ce.fit_rule(read_samples(y, m, c))):
+        with pytest.raises(ValueError, match="columns without names"):
+            call(y, form(p), costs)
+
+
+def test_columns_that_can_be_read_in_one_way_are_read():
+    y, p = _columns(["a", "b"])
+    sorted_ = CostMatrix([[0, 1], [5, 0]], classes=["a", "b"])
+    assert (read_samples(y, p, sorted_).models["model"].values == p).all()
+    turned = CostMatrix([[0, 1], [5, 0]], classes=["b", "a"])
+    assert (read_samples(y, pd.DataFrame(p, columns=["a", "b"]), turned).models["model"].values == p[:, ::-1]).all()
+    assert read_samples(y, np.full((400, 2), .5), turned).models  # both readings are one
+    assert read_samples(y, p[:, 0], turned).models["model"].values[0, 1] == p[0, 0]
+
+
+def test_the_remedy_of_a_turned_model_works():
+    y, p = _columns(["a", "b"])
+    note, = (n for n in read_samples(y, p[:, ::-1], CostMatrix([[0, 1], [5, 0]], classes=["a", "b"])).notes
+             if "higher values go with" in n)
+    remedy = re.search(r"classes=\[(.*)\]", note)[1].replace("'", "").split(", ")
+    read = read_samples(y, Posteriors(p[:, ::-1], classes=remedy), CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
+    assert (read.models["model"].values == p).all() and not read.notes

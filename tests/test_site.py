@@ -1,7 +1,7 @@
 """The built site: complete, self-contained, no dead link, nothing of Quarto's notation left over; and a
 broken one is refused."""
 import hashlib
-import importlib.util
+import importlib
 import inspect
 import json
 import re
@@ -39,51 +39,44 @@ def page_of(stem):
 PAGES = [page_of(stem) for stem in listed()]
 
 
-def parts(docs, page):
-    "The files of a page: long ones are divided."
-    return [file for file in docs.glob("*.html") if whole(file) == page]
-
-
-def whole(file):
-    return re.sub(r"_\d+$", "", file.stem) + ".html"
-
-
 @pytest.fixture(params=PAGES)
-def pages(docs, request):
-    return parts(docs, request.param)
+def page(docs, request):
+    return parsed(docs / request.param)
 
 
-def test_one_page_for_each_notebook(docs):
+def modules():
+    "The pages of the reference."
+    return {f"cost_eval.{path.stem}" if path.parent.name == "cost_eval" else f"cost_eval.reproductions.{path.stem}"
+            for path in (ROOT / "cost_eval").rglob("*.py") if not path.stem.startswith("_")} | {"cost_eval.__main__"}
+
+
+def test_one_page_for_each_notebook_and_module(docs):
     notebooks = {p.stem for p in (ROOT / "nbs").glob("*.ipynb")}
     assert sorted(listed()) == sorted(notebooks | GENERATED) and len(set(PAGES)) == len(PAGES)
-    assert {whole(p) for p in docs.glob("*.html")} - {"404.html", "search.html"} == set(PAGES)
+    there = {p.name for p in docs.glob("*.html")} - {"404.html", "search.html"}
+    assert there >= set(PAGES) and {name.removesuffix(".html") for name in there - set(PAGES)} <= modules()
 
 
-def test_a_page_leads_to_files_that_exist_and_loads_nothing_from_elsewhere(pages, docs):
-    "Buttons and source links with their line; no id is given twice."
-    for page in map(parsed, pages):
-        for link in page.links:
-            m = re.match(r"https://github\.com/[\w-]+/\w+/(?:blob|edit)/\w+/([^#?]+)(?:#L(\d+))?$", link)
-            if m:
-                file = ROOT / m.group(1)
-                assert file.is_file(), link
-                assert not m.group(2) or re.match(r"\s*(@|def |class |async )",
-                                                  file.read_text(encoding="utf-8").splitlines()[
-                                                      int(m.group(2)) - 1]), link
-        assert len(set(page.ids)) == len(page.ids)
-        for url in map(urlparse, page.loaded):
-            assert not url.netloc and url.scheme in ("", "data"), url
-            assert url.scheme or (docs / unquote(url.path)).is_file(), url
+def test_a_page_leads_to_files_that_exist_and_loads_nothing_from_elsewhere(page, docs):
+    "Buttons; no id is given twice."
+    for link in page.links:
+        if m := re.match(r"https://github\.com/[\w-]+/\w+/(?:blob|edit)/\w+/([^#?]+)", link):
+            assert (ROOT / m.group(1)).is_file(), link
+    assert len(set(page.ids)) == len(page.ids)
+    for url in map(urlparse, page.loaded):
+        assert not url.netloc and url.scheme in ("", "data"), url
+        assert url.scheme or (docs / unquote(url.path)).is_file(), url
 
 
-def test_a_long_page_is_divided_and_its_addresses_lead_on(docs):
-    """The summary stays with the story; what follows it is on further pages, and the address that it had
-    leads to it."""
-    story, reference = parsed(docs / "bootstrap.html"), parsed(max(parts(docs, "bootstrap.html")))
-    assert "summary" in story.ids and {"bootstrap-reference", "interval"} <= {*reference.ids}
-    assert {"reference", "interval"} <= {*story.ids} and any(
-        re.fullmatch(r"bootstrap_\d\.html#bootstrap-interval", link) for link in story.links)
-    assert parts(docs, "app.html") == [docs / "app.html"], "a short page stays whole"
+def test_a_chapter_is_one_page_whose_foot_is_folded(docs):
+    "What follows the summary waits behind its headings; every chapter has such a foot."
+    for name in ("expected_cost", "bootstrap", "cost_score", "weighted_accuracy", "outperformance", "report"):
+        page = lxml.html.parse(docs / f"{name}.html").getroot()
+        folds = page.xpath("//details[@class='rest']")
+        assert "summary" in parsed(docs / f"{name}.html").ids and folds, name
+        assert all(fold.get("open") is None and fold.xpath("./summary/h2") for fold in folds), name
+        sections = page.xpath("//section[contains(@id, '-summary')]/following-sibling::section")
+        assert len(sections) == len(folds), name
 
 
 def test_style_sheets_load_nothing_from_elsewhere(docs):
@@ -101,11 +94,11 @@ def test_mathematics_is_marked_for_mathjax(docs):
         prose = "\n".join("".join(c["source"]) for c in nb["cells"] if c["cell_type"] == "markdown")
         equations = len(re.findall(r"^\s*\$\$(?=[\s\S])", re.sub(r"```.*?```", "", prose, flags=re.S),
                                    re.M)) and prose.count("$$") // 2
-        pages = [*map(parsed, parts(docs, page_of(stem)))]
+        page = parsed(docs / page_of(stem))
         if equations:
             seen += 1
-            assert any("mathjax" in url for page in pages for url in page.loaded), stem
-            assert sum(page.formulas for page in pages) >= equations, stem
+            assert any("mathjax" in url for url in page.loaded), stem
+            assert page.formulas >= equations, stem
     assert seen and (docs / "_static/mathjax/startup.js").is_file()
 
 
@@ -114,7 +107,7 @@ def test_widgets_are_on_the_pages_as_html(docs):
         cells = json.loads((ROOT / f"nbs/{stem}.ipynb").read_text(encoding="utf-8"))["cells"]
         stored = ["".join(o["data"].get("text/html", "")) for c in cells for o in c.get("outputs", [])
                   if "data" in o]
-        html = "".join(part.read_text(encoding="utf-8") for part in parts(docs, page_of(stem)))
+        html = (docs / page_of(stem)).read_text(encoding="utf-8")
         assert html.count('<div class="ce-widget">') == sum('<div class="ce-widget">' in text
                 for text in stored), stem
         assert "application/vnd.jupyter.widget" not in html, stem
@@ -160,11 +153,21 @@ def test_home_says_what_it_is_for(docs):
     lxml.etree.parse(ROOT / "nbs/home.svg")
 
 
-def test_the_reference_leads_to_every_entry(docs):
-    links = {unquote(link) for link in parsed(docs / "reference.html").links}
-    for name in ("expected_cost", "threshold_counts", "interval", "outperformance", "evaluate"):
-        assert any(re.fullmatch(rf"[\w.]+#[\w-]*{name.replace('_', '[_-]')}(-\d)?", link)
-                   for link in links), name
+def test_every_public_name_has_an_entry(docs):
+    "With its words; the reference leads to the page of its module, and that to the chapter that tells it."
+    links = {*parsed(docs / "reference.html").links}
+    for module in sorted(modules() - {"cost_eval.api", "cost_eval.core"}):
+        public = importlib.import_module(module)
+        values = {name: inspect.unwrap(getattr(public, name)) for name in public.__all__}
+        own = [name for name, value in values.items() if getattr(value, "__module__", "") == module
+               and (inspect.isroutine(value) or inspect.isclass(value))]
+        page = parsed(docs / f"{module}.html")
+        assert {f"{module}.{name}" for name in own} <= {*page.ids}, module
+        assert any(link.startswith(f"{module}.html") for link in links), module
+        assert "Told in" in page.text and {page_of(stem) for stem in listed()} & {*page.links}, module
+        for name in own:
+            said = inspect.getdoc(getattr(public, name)) or ""
+            assert re.sub(r"\W", "", re.split(r"[`$*\n]", said)[0]) in re.sub(r"\W", "", page.text), name
 
 
 def test_folds_of_code_show_no_name_of_the_code(docs):
@@ -178,13 +181,11 @@ def test_folds_of_code_show_no_name_of_the_code(docs):
 
 @pytest.mark.parametrize("paper", ["expected_cost", "bootstrap", "cost_score", "weighted_accuracy",
                                    "outperformance"])
-def test_an_entry_shows_the_code_of_its_own_module(docs, paper):
+def test_a_page_shows_the_code_of_its_own_module(docs, paper):
     "Five modules have a figure_1."
-    lines, start = inspect.getsourcelines(
-        importlib.import_module(f"cost_eval.reproductions.{paper}").figure_1)
-    (file,) = [file for file in parts(docs, f"{paper}_reproduced.html")
-               if any(link.endswith(f"reproductions/{paper}.py#L{start}") for link in parsed(file).links)]
-    assert "".join("".join(lines).split()) in "".join(lxml.html.parse(file).getroot().text_content().split())
+    lines = inspect.getsource(importlib.import_module(f"cost_eval.reproductions.{paper}").figure_1)
+    text = lxml.html.parse(docs / f"{paper}_reproduced.html").getroot().text_content()
+    assert "".join(lines.split()) in "".join(text.split())
 
 
 # What a strict build finds -----------------------------------------------------------------------
@@ -276,7 +277,7 @@ def test_pandoc_finds_every_target(docs):
         text, labels = texts(path)
         found = list(elements(json.loads(pypandoc.convert_text(text, "json", format="markdown"))))
         targets[path.name] = labels | {content[1][0] for kind, content in found if kind == "Header"} | {
-            content[0][0] for kind, content in found if kind == "Div"}
+            content[0][0] for kind, content in found if kind in ("Div", "Span")}
         links += [(path.name, content[2][0]) for kind, content in found if kind == "Link"]
         left += [(path.name, content) for kind, content in found if kind == "Str"
                  and re.search(r"[$`]|:::|\{[.#]|\]\(|@(fig|eq|sec)-", content)]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
-HEAVIEST, HOME = 1.5e6, .5e6  # bytes as sent: no page more, the first one
+HEAVIEST, HOME = 1.5e6, 1e6  # bytes as sent: no page more, the first one; .54e6 are the theme's icons, which all pages share
 LEFT_OVER = (":::", "{{<", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
@@ -181,6 +181,7 @@ def measured(page, url, script):
         page.wait_for_load_state("networkidle")
         page.evaluate("window.MathJax?.startup?.promise")
         shift[width] = page.evaluate(SHIFT)
+    page.evaluate("document.querySelectorAll('details.rest').forEach(fold => { fold.open = true; })")
     seen = dict(errors=errors, shift=shift, overflow={}, hidden={}, figures={}, faults={}, lightness={})
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
@@ -272,7 +273,6 @@ MEASURE = """() => {
 # much of the same tells axe-core nothing new, and takes it a minute: rows, listings and set formulas after the first ones
 TRIM = """() => {
     document.querySelectorAll('mjx-container').forEach(e => e.replaceChildren());
-    [...document.querySelectorAll('details.code')].slice(3).forEach(e => e.remove());
     [...document.querySelectorAll('.highlight pre')].slice(10).forEach(e => { e.textContent = 'x'; });
     document.querySelectorAll('table').forEach(e => [...e.rows].slice(8).forEach(row => row.remove()));
 }"""

@@ -1,40 +1,27 @@
-"""How a figure is shown: never so small that its words cannot be read, and in the dark in colours made for it.
+"""How a figure is shown: never so small that its words cannot be read.
 
 | what | the reader's need |
 | --- | --- |
 | `sized`, `put` | words of 9 px at any width, nothing that jumps while a picture loads |
 | `panels` | on a phone panels one below the other |
-| `dark` | light ink on dark ground, with the strong colours as they are; words on colours that can be read |
 
 A figure is drawn for the column of a page. Where the column is narrower, on a phone, its panels stand alone, one below the other where
 they do not fit side by side (the same file, seen through another window: `#svgView(viewBox(x,y,w,h))`). A panel shrinks with its column
 until its smallest words are SMALLEST pixels high, and then it scrolls in its own frame. Each image of the finished pages carries that
 width (`--least`, for the style sheets) and its size, so that nothing jumps while it loads, stills and widgets alike.
 """
-import base64
-import colorsys
-import io
 import re
 from functools import lru_cache, partial
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import lxml.etree
-import numpy as np
-from PIL import Image
 
 SMALLEST = 9.05  # pixels, the size of type
 COLUMN = 780  # pixels, of text on a wide screen; a figure is shown up to a quarter larger than drawn
 IMAGE = re.compile(r'<img\b[^>]*?\bsrc="((?:[^":]+\.svg|data:image/svg\+xml,[^"]*))"[^>]*>')
 NO_HEAD = re.compile(r"<th\b([^>]*)>(?:\s|&nbsp;|</?p>)*</th>")
 NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")
-FILTER = "image{filter:invert(.9) hue-rotate(180deg) brightness(1.3)}"
-GROUND = "#121212"  # of the dark pages
-# what is painted: a picture of cells, an area, or words
-PAINTED = re.compile(r'(?P<image><image [^>]*>)|<path d="(?P<path>[^"]*)"[^>]*style="fill: (?P<area>#[0-9a-f]{6})(?!; opacity: 0\.[0-4])[^"]*"'
-                     r'|(?P<head><g (?:style="fill: (?P<word>#[0-9a-f]{6})[^"]*" )?)transform="translate\((?P<x>[-\d.]+) (?P<y>[-\d.]+)\)(?P<turn> rotate\([^)]*\))? '
-                     r'scale\((?P<scale>[\d.]+) -[\d.]+\)">(?P<glyphs>.*?)</g>', re.S)
-POINT = re.compile(r"(-?[\d.]+) (-?[\d.]+)")
 PLACED = re.compile(r"translate\(([-\d.]+) ([-\d.]+)\)(?: rotate\(([-\d.]+)\))?")
 
 
@@ -139,118 +126,3 @@ def extent(group):
             numbers = [float(n) for n in NUMBERS.findall(e.get("d", ""))]
             xs, ys = xs + numbers[::2], ys + numbers[1::2]
     return (min(xs), min(ys), max(xs), max(ys)) if xs and ys else None
-
-
-# In the dark -------------------------------------------------------------------------------------
-
-def dark(svg):
-    "The drawing with a style sheet for dark pages, which holds for it as an image, too (a browser that does not know shows it as the system is)."
-    return re.sub(r"<svg [^>]*>", lambda head: head[0] + style(svg, FILTER * pale(svg)), with_words_on_colours(svg), count=1)
-
-
-def with_words_on_colours(svg):
-    "The drawing with the words that would not show on what lies under them in the dark marked as black or white there."
-    from cost_eval.plotting import contrast
-    areas, pieces, end, turned = [], [], 0, pale(svg)
-    for found in PAINTED.finditer(svg):
-        if found["image"]:
-            areas.append((picture(found["image"], turned), box_of(found["image"])))
-        elif found["path"]:
-            areas.append((lambda *_, color=found["area"]: for_dark(color), [tuple(map(float, point)) for point in POINT.findall(found["path"])]))
-        else:
-            scale, x, y = (float(found[key]) for key in ("scale", "x", "y"))
-            long = 30 * scale + .5 * scale * float((re.findall(r'<use[^>]*(?:translate\(| x=")([\d.]+)', found["glyphs"]) or [0])[-1])
-            at = (x, y - long) if found["turn"] else (x + long, y - 35 * scale)
-            ground = next((color(*at) for color, edge in reversed(areas) if within(at, edge)), GROUND)
-            if contrast(for_dark(found["word"] or "#000000", words=True), ground) < 4.5:
-                ink = max("#000000", "#ffffff", key=lambda ink: contrast(ink, ground))
-                pieces += [svg[end:found.start("head")], found["head"].replace("<g ", f'<g class="ink{ink[1]}" ')]
-                end = found.end("head")
-    return "".join([*pieces, svg[end:]])
-
-
-def pixels(image):
-    "The colours of a picture of cells, its lowest row first as matplotlib stores it."
-    cells = np.asarray(Image.open(io.BytesIO(base64.b64decode(re.search(r"base64,([^\"]*)", image)[1]))).convert("RGBA")) / 255
-    return 1 - cells[..., 3:] * (1 - cells[..., :3])  # on white
-
-
-def box_of(image):
-    "The corners of a picture, from the upper left one on, in either way in which matplotlib says it."
-    def said(key):
-        return float(found[1]) if (found := re.search(rf" {key}=\"(-?[\d.]+)", image)) else 0
-
-    numbers = re.search(r' transform="([^"]*)', image)[1]
-    if "matrix" in numbers:
-        a, _, _, d, left, bottom = map(float, NUMBERS.findall(numbers))
-        right, top = left + a * said("width"), bottom + d * said("height")
-    else:
-        left, top, right = said("x"), -said("y"), said("x") + said("width")
-        bottom = top + said("height")
-    return [(left, top), (right, top), (right, bottom), (left, bottom)]
-
-
-def pale(svg):
-    "Whether the pictures of a drawing are pale: these are turned over in the dark; a scale from dark to bright stays."
-    means = [pixels(found["image"]).mean() for found in PAINTED.finditer(svg) if found["image"]]
-    return bool(means and np.median(means) > .7)
-
-
-def picture(image, turned):
-    "The colour of a picture at a place, as the dark page shows it."
-    cells, edge = pixels(image), box_of(image)
-    (left, top), (right, bottom) = edge[0], edge[2]
-
-    def color(x, y):
-        rows, columns = cells.shape[:2]
-        value = cells[min(int((bottom - y) / (bottom - top) * rows), rows - 1), min(int((x - left) / (right - left) * columns), columns - 1)]
-        if turned:  # as the filter does, but for the hue
-            value = np.clip(1.3 * (.9 - .8 * np.repeat(value @ [.213, .715, .072], 3)), 0, 1)
-        return "#" + "".join(f"{round(255 * part):02x}" for part in value)
-    return color
-
-
-def within(point, edge):
-    "Whether a point is inside of an outline."
-    (x, y), inside = point, False
-    for (x0, y0), (x1, y1) in zip(edge, edge[1:] + edge[:1]):
-        inside ^= (y0 > y) != (y1 > y) and x < x0 + (y - y0) / (y1 - y0) * (x1 - x0)
-    return inside
-
-
-def style(svg, pictures=""):
-    "White is the ground, greys and tints turn over, strong colours stay, lighter where they would not stand out."
-    rules = [f":root{{fill:{for_dark('#000000')}}}", pictures]
-    for kind, color in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", svg))):
-        at = f"[style*='{kind}: {color}']"
-        rules.append(f"{at}{{{kind}:{for_dark(color)}!important}}")
-        if kind == "fill" and re.search(rf"<g style=[\"']fill: {color}", svg):
-            rules.append(f"g{at}{{fill:{for_dark(color, words=True)}!important}}")
-    inks = "g.ink0{fill:#000!important}g.inkf{fill:#fff!important}"
-    return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}{inks}}}</style>"
-
-
-@lru_cache(None)
-def for_dark(color, words=False):
-    "A colour for dark ground: what is pale or grey as dark as it was light; what is not keeps its hue and, as words do, has a contrast of 4.5 to the ground."
-    from cost_eval.plotting import contrast
-    rgb = [int(color[k:k + 2], 16) / 255 for k in (1, 3, 5)]
-    hue, light, strength = colorsys.rgb_to_hls(*rgb)
-    if light > .97:
-        return GROUND
-    pale = max(rgb) - min(rgb) < .2 or light > .8
-    light, least = .1 + .82 * (1 - light) if pale else light, 1 if pale and not words else 4.5
-
-    def made(light):
-        return "#" + "".join(f"{round(255 * value):02x}" for value in colorsys.hls_to_rgb(hue, light, .5 * strength if pale else strength))
-
-    while contrast(made(light), GROUND) < least:
-        light += .01
-    return made(light)
-
-
-def dark_widget(page):
-    "A widget's page with one style sheet in all its drawings: the one that is shown, and the beginnings of those to come, which stand in JSON."
-    sheet = style(unquote(page), FILTER)
-    page = re.sub(r"(?<=svg\+xml,)%3Csvg.*?%3E", lambda head: head[0] + quote(sheet), page)
-    return re.sub(r'(?<=")<svg [^>]*>', lambda head: head[0] + sheet.replace("</", "<\\/"), page)

@@ -1,23 +1,24 @@
 """The reading view: what a reader sees of the notebooks that nbdev has processed.
 
-Imports, tests and helpers fold to a mark; API entries come together after the story, under "Reference"; where they stood, a line says
-what the code defines. The pages that no notebook makes are written here, too: the scoreboard, the reference by module, 404.
+Imports, tests, helpers and exported code fold to a mark; a line beside it says what the code defines. The pages that no notebook makes are
+written here, too: the scoreboard, the reference, 404.
 
 | what | the reader's need |
 | --- | --- |
 | `folded`, `one_line`, `solved` | the story without machinery, a line for what was checked, no answer outside of its solution |
-| `gathered` | reference behind the story |
+| `named` | the way from a name to its code, and from the code to the reference |
 | `typeset`, `laid_out` | formulas in tables, tables as one reads them |
 | `for_quarto` | who makes the pages with Quarto: pages that it does not wreck |
 | `scoreboard`, `reference` | what came out, paper by paper; what there is, module by module |
 """
 import ast
+import importlib
+import inspect
 import json
 import re
 import shutil
 from pathlib import Path
 
-import figures
 import lxml.html
 import translate
 from translate import markdown_cell, slug, source, split_options
@@ -33,13 +34,36 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
 
-def reading_view(nb, module=None, source_url=""):
+def keep_code():
+    "Let nbdev's processing leave exported code on its page; it makes no entries of its own, for which it would have to run the cells."
+    from nbdev.processors import FilterDefaults, add_show_docs, exec_show_docs, rm_export
+
+    if not hasattr(FilterDefaults, "usual_procs"):
+        FilterDefaults.usual_procs = FilterDefaults.base_procs
+        ours = {add_show_docs: [], exec_show_docs: [], rm_export: [exported, rm_export]}
+        FilterDefaults.base_procs = lambda self: [
+            new for proc in FilterDefaults.usual_procs(self) for new in ours.get(proc, [proc])]
+
+
+def exported(cell):
+    "A cell of exported code tells its public names."
+    if cell.cell_type != "code" or not {"export", "exporti"} & cell.directives_.keys() or "hide" in cell.directives_:
+        return
+    nodes = cell.parsed_() or []
+    if not all(isinstance(node, IMPORTS) for node in nodes):
+        cell.metadata["exported"] = [node.name for node in nodes if "export" in cell.directives_
+                                     and isinstance(node, DEFINITIONS) and not node.name.startswith("_")]
+        for flag in ("export", "exporti"):
+            cell.directives_.pop(flag, None)
+
+
+def reading_view(nb, module=""):
     "The notebook as it is read."
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = BADGE.sub("", unnested(source(cell)))
     cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
-    nb["cells"] = solved(one_line(at_results(gathered(cells, module, source_url))))
+    nb["cells"] = list(named(solved(one_line(at_results(cells))), module))
     return nb
 
 
@@ -54,6 +78,8 @@ def folded(cell, later):
     "A code cell in the pieces it is shown in: what tells the story, and its tests, folded to a line."
     if cell["cell_type"] != "code":
         return [cell]
+    if "exported" in cell["metadata"]:
+        return [fold(cell, "Code")]
     try:
         options, code = split_options(source(cell))
         parts = statements(code)
@@ -93,7 +119,7 @@ def at_results(cells):
     for k in reversed(range(len(cells))):
         above = next((source(cell) for cell in reversed(cells[:k]) if cell["cell_type"] == "markdown"), "")
         to = next((j for j in range(k + 1, len(cells)) if cells[j]["cell_type"] == "code"), k)
-        if bare_fold(cells[k]) == "Code" and not HIDDEN.search(above) and not entry_name(cells[to]) and not is_private(cells[to]):
+        if bare_fold(cells[k]) == "Code" and not defines(cells[k]) and not HIDDEN.search(above):
             cells.insert(to, cells[k])
             del cells[k]
     return cells
@@ -106,17 +132,25 @@ def one_line(cells):
         summary = bare_fold(cell)
         if summary and before and source(cell):
             joined = one_summary(f"{before}; {summary}".split("; "))
-            out[-1], summary = fold(with_code(out[-1], code_of(out[-1], cell)), joined), joined
+            out[-1], summary = fold(together(out[-1], out[-1], cell), joined), joined
         elif before == "Code" and cell["cell_type"] == "code" and "#| code-fold: true" in source(cell):
-            out[-1] = with_code(cell, code_of(out[-1], cell))
+            out[-1] = together(cell, out[-1], cell)
         elif not is_blank(cell) or not before:
             out.append(cell)
         before = summary if not is_blank(cell) else before
     return out
 
 
-def code_of(*cells):
-    return "\n\n".join(split_options(source(cell))[1] for cell in cells)
+def together(kept, *cells):
+    "The first one with the code and the exported names of the others."
+    names = [name for cell in cells for name in defines(cell)]
+    code = "\n\n".join(split_options(source(cell))[1] for cell in cells)
+    return with_code({**kept, "metadata": {**kept["metadata"], "exported": names}}, code)
+
+
+def defines(cell):
+    "The public names that a cell exports."
+    return cell["metadata"].get("exported", [])
 
 
 def with_code(cell, code):
@@ -147,7 +181,7 @@ def solved(cells):
 
 def bare_fold(cell):
     "The line of a folded cell that shows nothing, or None."
-    if cell["cell_type"] != "code" or cell.get("outputs") or is_private(cell):
+    if cell["cell_type"] != "code" or cell.get("outputs"):
         return None
     options = split_options(source(cell))[0]
     return options.get("code-summary", "Code") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
@@ -202,43 +236,43 @@ def plural(n, word):
     return f"{n} {word}{'' if n == 1 else 's'}"
 
 
-# API entries -------------------------------------------------------------------------------------
+# Names -------------------------------------------------------------------------------------------
 
-def entry_name(cell):
-    "The name that an API entry documents, or None."
-    return cell["metadata"].get("entry", {}).get("name")
-
-
-def is_private(cell):
-    "Exported code that has no entry (api.fold_private marks it)."
-    return cell["cell_type"] == "code" and bool(cell["metadata"].get("private"))
-
-
-def gathered(cells, module, source_url):
-    "The story, with a line where code was defined, and then the reference."
-    story, reference, run = [], [], []
-
-    def close():
-        names = [name for name in map(entry_name, run) if name]
-        if names:
-            links = ", ".join(f"[`{name}`](#{slug(name)})" for name in names)
-            story.append(markdown_cell(f"::: {{.defined}}\nDefined here: {links}\n:::"))
-        reference.extend(run)
-        run.clear()
-
+def named(cells, module):
+    "The cells, with a line before code that defines something public; each name is an address, and leads to the reference."
+    cells = list(cells)
+    taken = {slug(found[1]) for cell in cells if cell["cell_type"] != "code"
+             for found in re.finditer(r"(?m)^(?:#+|title:) (.*)$", source(cell))}
     for cell in cells:
-        if entry_name(cell) or is_private(cell):
-            run.append(cell)
-        else:
-            if not is_blank(cell):
-                close()
-            story.append(cell)
-    close()
-    if not any(map(entry_name, reference)):
-        return cells
-    where = f"[the module's code]({source_url})" if source_url else "the module"
-    head = f"## Reference {{#reference}}\n\nWhat `{module}` exports, in the order of this page; {where}."
-    return [*story, markdown_cell(head), *reference]
+        if names := defines(cell):
+            new = dict.fromkeys(slug(name) for name in names if slug(name) not in taken)
+            taken |= new.keys()
+            places = "".join(f'<span id="{place}"></span>' for place in new)
+            links = ", ".join(f"[`{name}`](reference.qmd#{module}.{name})" for name in names)
+            yield markdown_cell(f"::: {{.defined}}\n{places}Defined here: {links}\n:::")
+        yield cell
+
+
+def modules(project):
+    "{notebook: the module that it makes}, in reading order."
+    made = {}
+    for path in (project.nbs / f"{stem}.ipynb" for stem in project.stems()):
+        text = "\n".join(map(source, json.loads(path.read_text(encoding="utf-8"))["cells"])) if path.exists() else ""
+        if found := re.search(r"^#\|\s*default_exp\s+(\S+)", text, re.M):
+            made[path.stem] = f"{project.cfg['lib_name']}.{found[1]}"
+    return made
+
+
+def documented(module):
+    "{name: function or class} that a module defines for others."
+    try:
+        public = importlib.import_module(module)
+    except Exception as error:
+        raise translate.Problem(f"{module} cannot be imported ({type(error).__name__}: {error}); nbdev_export writes it from "
+                                "the notebook") from error
+    values = {name: getattr(public, name) for name in getattr(public, "__all__", vars(public)) if not name.startswith("_")}
+    return {name: value for name, value in values.items() if getattr(value, "__module__", "") == module
+            and (inspect.isclass(value) or inspect.isfunction(inspect.unwrap(value)))}
 
 
 def is_blank(cell):
@@ -249,19 +283,18 @@ def is_blank(cell):
 
 def prepare(project):
     "Turn _proc/ into the reading view and add the pages that no notebook makes."
-    notebooks, names, entries = {}, {}, {}
+    made = modules(project)
+    entries = {module: documented(module) for module in made.values()}
+    to_entries = entry_links(project, made, entries)
     for path in sorted(project.processed.glob("*.ipynb")):
-        nb, module = json.loads(path.read_text(encoding="utf-8")), default_module(json.loads((project.nbs / path.name).read_text(encoding="utf-8")))
-        file = module and project.cfg["lib_path"] + "/" + module.replace(".", "/") + ".py"
-        names[path.name] = module and f"{project.cfg['lib_name']}.{module}"
-        notebooks[path] = reading_view(nb, names[path.name], project.blob_url + file if module else "")
-    to_entries = entry_links(project, notebooks)
-    for path, nb in notebooks.items():
+        module = made.get(path.stem, "")
+        nb = reading_view(json.loads(path.read_text(encoding="utf-8")), module)
+        if lost := {name for cell in nb["cells"] for name in defines(cell)} - entries.get(module, {}).keys():
+            raise translate.Problem(f"{min(lost)} is not in {module}: run nbdev_export, which writes it from the notebook")
         refine(nb, to_entries)
         path.write_text(json.dumps(for_quarto(nb), indent=1), encoding="utf-8")
-        entries[path.name] = names[path.name], [(name, cell["metadata"]["entry"]["summary"]) for cell in nb["cells"] if (name := entry_name(cell))]
     listed = project.stems()
-    pages = dict(scoreboard=scoreboard, reference=lambda project: reference(project, entries))
+    pages = dict(scoreboard=scoreboard, reference=lambda _: reference(entries))
     for stem, write in pages.items():
         if stem in listed:
             (project.processed / f"{stem}.qmd").write_text(write(project), encoding="utf-8")
@@ -281,17 +314,16 @@ def for_quarto(nb):
     return nb
 
 
-def entry_links(project, notebooks):
-    "What turns nbdev's links to names, addresses of the public site, into links between notebooks that lead to an entry, or its class's, or the page."
-    stems = {project.page_name(path.stem): path.stem for path in notebooks}
-    entries = {path.stem: {slug(name) for name in map(entry_name, nb["cells"]) if name} for path, nb in notebooks.items()}
+def entry_links(project, made, entries):
+    "What turns nbdev's links to names, addresses of the public site, into links to the reference, or to the page."
+    stems = {project.page_name(stem): stem for stem in project.stems()}
+    places = {(stem, slug(name)): f"{module}.{name}" for stem, module in made.items() for name in entries[module]}
     link = re.compile(rf"\]\({re.escape(project.site_url)}/(\w+)\.html#([\w.]+)\)")
 
     def led(found):
-        stem, id = stems[found[1]], found[2]
-        while id and id not in entries[stem]:
-            id = id.rpartition(".")[0]
-        return f"]({stem}.ipynb{'#' * bool(id)}{id})"
+        stem = stems[found[1]]
+        place = places.get((stem, found[2]))
+        return f"](reference.qmd#{place})" if place else f"]({stem}.ipynb)"
 
     return lambda text: link.sub(led, text)
 
@@ -310,16 +342,13 @@ NOT_FOUND = "The page may have moved: try the search, or begin at the [first pag
 
 
 def drawn(svg):
-    "A drawing as a page carries it: light, its words dark enough to read on white, and with colours for the dark."
+    "A drawing as a page carries it: light, its words dark enough to read on white."
     from cost_eval.plotting import _legible, _light
-    return figures.dark(_legible(_light(svg)))
+    return _legible(_light(svg))
 
 
 def typeset(page):
-    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked; a widget's drawings have colours for the dark."
-    if "ce-widget" in page:
-        page = figures.dark_widget(page)
-
+    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked."
     def words(found):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
         return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
@@ -382,21 +411,14 @@ def text(element):
     return element.text_content().strip()
 
 
-def default_module(nb):
-    "The module that a notebook makes, or None."
-    found = re.search(r"^#\|\s*default_exp\s+(\S+)", "\n".join(map(source, nb["cells"])), re.M)
-    return found and found.group(1)
-
-
-def reference(project, entries):
-    "Every module with what it exports."
-    parts = ["---\ntitle: Reference by module\ndescription: What each module of cost_eval exports, in the order of the book; a name leads to its entry.\n---\n"]
-    for stem in project.stems():
-        module, names = entries.get(f"{stem}.ipynb", (None, ()))
-        if names:
-            rows = [f"| [`{name}`]({stem}.ipynb#{slug(name)}) | {text.replace('|', chr(92) + '|')} |" for name, text in names]
-            title = module.partition(".")[2].replace("__", r"\_\_")
-            parts.append("\n".join([f"## {title}\n", "::: {.stack}\n\n| name | what it is |", "| --- | --- |", *rows, "\n:::\n"]))
+def reference(entries):
+    "Every name with its docstring as it stands; Sphinx makes pages of its own of the modules."
+    parts = ["---\ntitle: Reference\ndescription: What each module of cost_eval exports, in the order of the book.\n---\n"]
+    for module, names in entries.items():
+        parts.append(f"## `{module}` {{#{module}}}\n")
+        for name, value in names.items():
+            text = f"{name}{inspect.signature(value)}\n\n{inspect.getdoc(value)}"
+            parts.append(f"### `{name}` {{#{module}.{name}}}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 
 

@@ -3,15 +3,18 @@
 | what | the reader's need |
 | --- | --- |
 | `config` | one definition of the site for both builders |
+| `reference` | a page a module, made by Sphinx' autosummary |
+| `fold_the_rest` | a chapter on one page: what follows its summary waits behind its headings |
 | `real_notebook_names`, `real_notebooks` | edit, source, Colab and download lead to the notebook itself |
 | `page_not_found` | a way on from a dead address |
-| `lighten`, `drawing` | 1.6 MB of script a page less, colours from the first paint on, folds named by their words |
+| `mend` | folds named by their words |
 """
 import re
 import shutil
 from pathlib import Path
 
 import reading
+from docutils import nodes
 
 PROVED = ("index", "10_expected_cost", "60_report")  # where all cells were run on Colab's packages
 
@@ -21,7 +24,10 @@ def config(project, pages, mathjax):
     cfg, stems = project.cfg, {p.name: p.stem for p in pages}
     return dict(
         project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
-        extensions=["sphinx.ext.mathjax", "myst_nb", "sphinx_site"],
+        extensions=["sphinx.ext.mathjax", "sphinx.ext.autosummary", "sphinx.ext.autodoc", "numpydoc", "myst_nb", "sphinx_site"],
+        templates_path=[str(Path(__file__).parent / "templates")], autosummary_context={"told": told(project)},
+        autodoc_member_order="bysource", autodoc_typehints="none", default_role="literal",
+        numpydoc_show_class_members=False, maximum_signature_line_length=88, add_module_names=False,
         html_theme="sphinx_book_theme", html_title=cfg["title"],
         html_static_path=[str(project.build / "static")], html_css_files=["page.css", "site.css"], html_js_files=[("site.js", {"defer": "defer"})],
         html_favicon=str(project.nbs / "logo.svg"),
@@ -38,18 +44,53 @@ def config(project, pages, mathjax):
         myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
-        suppress_warnings=["myst.header"],  # an API entry may be an H3 right under the H1
-        site_stems={path.stem: stems[project.whole(path.stem)] for path in (project.build / "source").glob("*.ipynb")}, site_notebooks=str(project.nbs),
+        site_stems=stems, site_notebooks=str(project.nbs),
     )
+
+
+def told(project):
+    "{module: where its story is}."
+    return {module: f"Told in :doc:`{project.page_name(stem)}`." for stem, module in reading.modules(project).items()}
+
+
+def reference(project):
+    "The page from which autosummary makes a page of each module that defines something."
+    named = [module for module in reading.modules(project).values() if reading.documented(module)]
+    head = "Reference\n=========\n\nWhat each module exports, in the order of the book.\n\n.. autosummary::\n   :toctree: .\n"
+    return "\n".join([head, *(f"   {module}" for module in named), ""])
 
 
 def setup(app):
     app.add_config_value("site_stems", {}, "html")
     app.add_config_value("site_notebooks", "", "html")
+    app.connect("autodoc-process-docstring", as_rst, priority=400)  # before numpydoc
+    app.connect("doctree-resolved", fold_the_rest)
     app.connect("html-page-context", real_notebook_names, priority=900)
     app.connect("html-collect-pages", page_not_found)
     app.connect("build-finished", real_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def as_rst(app, what, name, obj, options, lines):
+    "A docstring is written as the book is: formulas stand between dollars, and an asterisk is one."
+    text = re.sub(r"(`[^`]*`|>>> .*)|\$([^$\n]+)\$|(\*)(?=[\w*,])", said_in_rst, "\n".join(lines))
+    lines[:] = text.split("\n")
+
+
+def said_in_rst(found):
+    kept, formula, _ = found.groups()
+    return kept or (f":math:`{formula}`" if formula else r"\*")
+
+
+def fold_the_rest(app, doctree, docname):
+    "The sections behind a page's summary (exercises, sources, how it is made) are folded; their headings stay."
+    page = next(doctree.findall(nodes.section), ())
+    parts = [node for node in page if isinstance(node, nodes.section)]
+    at = next((k for k, part in enumerate(parts) if part[0].astext() == "Summary"), len(parts))
+    for part in parts[at + 1:]:
+        before, between, after = (nodes.raw("", text, format="html") for text
+                                  in ('<details class="rest"><summary>', "</summary>", "</details>"))
+        part[:] = [before, part[0], between, *part[1:], after]
 
 
 def real_notebook_names(app, pagename, templatename, context, doctree):
@@ -61,7 +102,7 @@ def real_notebook_names(app, pagename, templatename, context, doctree):
         url, below = button.get("url", ""), button.get("buttons")
         if below is not None:
             below[:] = filter(wanted, below)
-        if "_sources/" in url or not url.partition("?")[0].endswith(f"/{pagename}.ipynb"):
+        if "_sources/" in url or not url.partition("?")[0].endswith((f"/{pagename}.ipynb", f"/{pagename}.rst")):
             return below != []
         button["url"] = url.replace(f"/{pagename}.ipynb", f"/{stem}.ipynb")
         return there and ("colab." not in url or stem in PROVED)
@@ -85,43 +126,16 @@ def real_notebooks(app, exception):
             shutil.copyfile(notebook, target)
 
 
-SCRIPT = re.compile(r'<script[^>]* src="(_static/scripts/)fontawesome\.js[^"]*"[^>]*></script>')
-RULE = """[class*="fa-"]::before { content: ""; display: inline-block; width: 1em; height: 1em; vertical-align: -.125em; background: currentColor;
-  mask: var(--icon) center / contain no-repeat; }
-.fa-lg { font-size: 1.25em; } .fa-fw { display: inline-block; width: 1.25em; text-align: center; }
-"""
+WORDS = {  # of the theme's that say less than what they stand for, or something else
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    '<summary><span class="toctree-toggle"': '<summary aria-label="further pages"><span class="toctree-toggle"',
+}
 
 
-def lighten(docs):
-    "The theme carries all of Font Awesome, 1.6 MB of script a page: the pages get the icons that they show, as a style sheet."
-    script = docs / "_static/scripts/fontawesome.js"
-    if not script.exists():
-        return
-    all_icons = script.read_text(encoding="utf-8")
-    pages = {path: path.read_text(encoding="utf-8") for path in docs.glob("*.html")}
-    themes = "".join(path.read_text(encoding="utf-8") for path in script.parent.glob("*theme.js"))
-    used = sorted({name for text in [*pages.values(), themes] for name in re.findall(r"\bfa-([a-z][a-z-]+)", text)})
-    rules = [f'.fa-{name} {{ --icon: url("data:image/svg+xml,{icon}"); }}' for name in used if (icon := drawing(all_icons, name))]
-    (docs / "_static/icons.css").write_text("\n".join([RULE, *rules]), encoding="utf-8")
-    for path, text in pages.items():
-        text = re.sub(r"<link[^>]*/webfonts/[^>]*>", "", text)  # fetched early on every page, needed on few
-        text = text.replace('<div id="pst-primary-sidebar"', '<div id="pst-primary-sidebar" role="complementary" aria-label="the book"')
-        text = text.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # a fold is named by its words
-        text = text.replace('getItem("theme") || "auto"', 'getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")')  # colours from the first paint on
-        text = re.sub(r'(search-button-field [^>]*?) title="Search" aria-label="Search"', r"\1", text)
-        text = SCRIPT.sub('<link rel="stylesheet" href="_static/icons.css">', text)
-        text = text.replace('<summary><span class="toctree-toggle"', '<summary aria-label="further pages"><span class="toctree-toggle"')
+def mend(docs):
+    "The finished pages with the words that the theme gets wrong."
+    for path in docs.glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for theirs, ours in WORDS.items():
+            text = text.replace(theirs, ours)
         path.write_text(text, encoding="utf-8")
-    for path in [script, *docs.glob("_static/**/*.map")]:
-        path.unlink()
-
-
-def drawing(all_icons, name):
-    "An icon as SVG for a style sheet; of several styles the solid one, which the script holds last."
-    key = rf'[{{,]"?(?:{name}"?:\[(\d+),(\d+),\[[^\]]*\]|[a-z-]+"?:\[(\d+),(\d+),\[[^\]]*"{name}"[^\]]*\]),"[0-9a-f]+","([^"]+)"\]'
-    found = re.findall(key, all_icons)
-    if not found:
-        return ""
-    *sizes, path = found[-1]
-    width, height = [size for size in sizes if size]
-    return f"%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}'%3E%3Cpath d='{path}'/%3E%3C/svg%3E"

@@ -5,7 +5,7 @@
 | `collect`, `link` | links between notebooks that lead to their place; the author's: the cell of one that does not |
 | `div`, `equation`, `heading` | callouts, folded solutions, numbered equations, the addresses that Quarto gives |
 | `code`, `captions` | folds, figures with numbers and words for who cannot see them |
-| `keywords`, `index_entries` | a search that finds phrases, terms and functions |
+| `keywords`, `index_entries` | a search that finds phrases and terms |
 """
 import html
 import itertools
@@ -18,6 +18,7 @@ import yaml
 CALLOUTS = ("note", "tip", "warning", "important", "caution")
 OPTION = re.compile(r"^#\|(.*)$")
 FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(.*)$")
+PLACE = re.compile(r'<span id="([^"]+)"></span>')
 DIV = re.compile(r"^\s*:{3,}\s*(\{.*\}|[\w.-]+)?\s*$")
 HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(\{[^{}]*\})?\s*#*\s*$")
 ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
@@ -54,8 +55,8 @@ class Page:
         return new
 
     def label(self, id):
-        "The site-wide name of a target on this page."
-        return f"{self.name}--{id}"
+        "The site-wide name of a target on this page; in the reference what Sphinx calls it."
+        return id if self.name == "reference" and id != "top" else f"{self.name}--{id}"
 
     def problem(self, text):
         self.problems.append(f"{self.stem}.ipynb{self.cell}: {text}")
@@ -133,10 +134,11 @@ def collect_markdown(page, text):
             continue
         if m := HEADING.match(line):
             page.unique(attributes(m.group(3))[0] or slug(m.group(2)), page.ids)
+        page.ids |= {*PLACE.findall(line)}
 
 
 def collect_code(page, cell):
-    "A labelled cell, or the headings of an API entry."
+    "A labelled cell."
     options, _ = split_options(source(cell))
     label = str(options.get("label", ""))
     if label.startswith("fig-"):
@@ -144,9 +146,6 @@ def collect_code(page, cell):
             page.problem(f"the label {label} is given twice")
         page.ids.add(label)
         page.numbers[label] = f"Figure {1 + len(page.numbers)}"
-    if options.get("output") == "asis":
-        for output in cell.get("outputs", []):
-            collect_markdown(page, joined(output.get("data", {}).get("text/markdown", "")))
 
 
 # Pass 2: the text --------------------------------------------------------------------------------
@@ -154,8 +153,8 @@ def collect_code(page, cell):
 class Translator:
     "Translates the cells of one page, knowing all pages."
 
-    def __init__(self, page, pages, files, words, owners):
-        self.page, self.files, self.words, self.owners = page, files, words, owners
+    def __init__(self, page, pages, files, words):
+        self.page, self.files, self.words = page, files, words
         self.by_stem = {p.stem: p for p in pages}
         self.used, self.open = set(), []
 
@@ -200,6 +199,8 @@ class Translator:
             elif m := HEADING.match(line):
                 block = self.heading(m)
             if block is None:
+                if places := PLACE.findall(line):
+                    prose += ["", *(f"({self.page.label(id)})=" for id in places)]
                 prose.append(line)
             else:
                 flush()
@@ -281,7 +282,7 @@ class Translator:
         if re.match(r"[a-z][a-z0-9+.-]*:", target, re.I) and not image:
             return target
         path, _, id = target.partition("#")
-        page = self.by_stem.get(path.removesuffix(".ipynb")) if path else self.page
+        page = self.by_stem.get(re.sub(r"\.(ipynb|qmd)$", "", path)) if path else self.page
         if page is None:
             if target not in self.files:
                 self.page.problem(f"the link {target} leads nowhere")
@@ -292,11 +293,8 @@ class Translator:
 
     # Code cells
     def code(self, cell):
-        "A code cell with its options said as tags and metadata; an API entry becomes text."
+        "A code cell with its options said as tags and metadata."
         options, code = split_options(source(cell))
-        if options.get("output") == "asis":
-            return [markdown_cell(self.asis(joined(o["data"]["text/markdown"]))) for o in cell.get("outputs", [])
-                    if "text/markdown" in o.get("data", {})]
         if options.get("include") is False:
             return []
         outputs = [self.output(o) for o in cell.get("outputs", [])]
@@ -334,12 +332,6 @@ class Translator:
             return {**output, "data": data}
         return output
 
-    def asis(self, text):
-        "An API entry, with its name for the search before the signature."
-        name = re.match(r"#+ (.*)", text)[1]
-        own = self.owners.get(name) == self.page.name  # `scale` has names of other modules, too
-        return self.markdown(text).replace("```", index_entries([name] if own else []) + "\n```", 1)
-
 
 def index_entries(words):
     "Words under which the search finds what follows first. One anchor for all, and before text: of an empty one Sphinx's search makes an error."
@@ -347,7 +339,7 @@ def index_entries(words):
 
 
 def keywords(pages):
-    "[(word, address)] for the search: the glossary's terms and the keywords of the front matter lead to their pages, names of the code to their entries."
+    "[(word, page)] for the search: the glossary's terms and the keywords of the front matter lead to their pages."
     found, by_stem = [], {page.stem: page for page in pages}
     for page in pages:
         text = "\n".join(source(cell) for cell in page.nb["cells"] if cell["cell_type"] == "markdown")
@@ -355,10 +347,8 @@ def keywords(pages):
             for term, stem in re.findall(r"^\| ([^|]+?) \| [^|]+? \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
                 if stem in by_stem:
                     term = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", term).replace("`", "")  # as people type it
-                    found += [(word, f"{by_stem[stem].name}.html") for word in re.split(r"\s*[(),]\s*", term) if word]
-        found += [(phrase, f"{page.name}.html") for phrase in page.keywords.split(", ") if phrase]
-        names = [cell["metadata"]["entry"]["name"] for cell in page.nb["cells"] if "entry" in cell["metadata"]]
-        found += [(name, f"{page.name}.html#{slug(name)}") for name in names]
+                    found += [(word, by_stem[stem].name) for word in re.split(r"\s*[(),]\s*", term) if word]
+        found += [(phrase, page.name) for phrase in page.keywords.split(", ") if phrase]
     return found
 
 
@@ -380,11 +370,9 @@ def translate(pages, files):
         collect(page)
     out = {}
     found = keywords(pages)
-    terms = [(word, href) for word, href in found if "#" not in href]
-    owners = {word: href.partition(".html")[0] for word, href in reversed(found) if "#" in href}
     for page in pages:
-        words = [word for word, href in terms if href == f"{page.name}.html"]
-        cells = Translator(page, pages, files, words, owners).cells()
+        words = [word for word, name in found if name == page.name]
+        cells = Translator(page, pages, files, words).cells()
         cells[0]["source"] = f"({page.label('top')})=\n" + cells[0]["source"]
         for n, cell in enumerate(cells):
             cell["id"] = f"c{n}"

@@ -67,7 +67,7 @@
     copy.onclick = () => navigator.clipboard.writeText(e.querySelector("pre").textContent.trim()).then(() => { copy.textContent = "copied"; });
     e.append(copy);
   });
-  const folds = [...document.querySelectorAll("details:is(.hide, .code, .code-fold)")], title = document.querySelector(".subtitle, .description");
+  const folds = [...document.querySelectorAll("details:is(.hide, .code-fold)")], title = document.querySelector(".subtitle, .description");
   if (folds.length && title) {
     const all = Object.assign(document.createElement("button"), {type: "button", className: "all-code", textContent: "Show all code"});
     all.onclick = () => {
