@@ -24,7 +24,7 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Units', 'Policy', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'simultaneous_differences', 'differences',
+__all__ = ['Units', 'Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'simultaneous_differences', 'differences',
            'regrets', 'BestOf', 'best_of', 'best_policy', 'ProbabilityBest', 'probability_best', 'probable_best',
            'uncertain_costs', 'MarginTest', 'non_inferiority_test', 'Certificate', 'certify', 'rate_of',
            'uncertain_cost_interval', 'uncertain_cost_difference', 'explore_luck']
@@ -219,7 +219,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Policy:
+class Decided:
     """What was decided about each sample: by a model under a rule, or the same for everybody.
 
     Attributes
@@ -484,7 +484,7 @@ class Losses(Units):
         _, first, place = np.unique(drawn[:, used], axis=0, return_index=True, return_inverse=True)
         return mean, [tuple(now[decided] for decided in sides) for now in drawn[first]], place.ravel()
 
-    def asks(self, policy: Policy, ends: tuple | None = None) -> Question:
+    def asks(self, policy: Decided, ends: tuple | None = None) -> Question:
         "What a policy costs; the least and the largest loss of each class (K,) are known, or follow."
 
         def means(losses, decided):
@@ -493,7 +493,7 @@ class Losses(Units):
 
         return Question(self, (policy.decisions,), means, model=policy.model)
 
-    def minus(self, first: Policy, second: Policy) -> Question:
+    def minus(self, first: Decided, second: Decided) -> Question:
         "What one policy costs more than another on the same samples."
         can = first.can, tuple(range(self.costs.shape[1])) if second.can is None else second.can
 
@@ -503,7 +503,7 @@ class Losses(Units):
         sides = first.decisions, second.decisions
         return Question(self, sides, means, True, first.model, second.model)
 
-    def gap(self, policy: Policy, side: np.ndarray, priors: Any = None, part: Any = "") -> Question:
+    def gap(self, policy: Decided, side: np.ndarray, priors: Any = None, part: Any = "") -> Question:
         """What a policy costs on one side (N,) more than on the other, two separate samples, at the shares of
         the classes that each has or at `priors`.
         """
@@ -516,13 +516,13 @@ class Losses(Units):
 
         return Question(self, (policy.decisions,), means, True, policy.model, part=part)
 
-    def at(self, policy: Policy, rows: np.ndarray, priors: Any = None) -> Question | None:
+    def at(self, policy: Decided, rows: np.ndarray, priors: Any = None) -> Question | None:
         "What a policy costs on some rows; None where they lack a class that counts, or all."
         if not self.known(rows, priors):
             return None
         return self.take(rows, priors=priors).asks(replace(policy, decisions=policy.decisions[rows]))
 
-    def rate(self, policy: Policy, asked: Requirement) -> Question | None:
+    def rate(self, policy: Decided, asked: Requirement) -> Question | None:
         "A rate of decisions, at the priors where they were given; None where nothing is known of it."
         rows = np.flatnonzero(asked.among[self.y, policy.decisions])
         if self.shifted and (asked.among.all(1) != asked.among.any(1)).any():
@@ -535,7 +535,7 @@ class Losses(Units):
         "The same samples at one cost matrix."
         return replace(self, costs=costs, own=None, possible=None, largest=None)
 
-    def parts(self, policy: Policy, groups: Any = None) -> Iterator[tuple]:
+    def parts(self, policy: Decided, groups: Any = None) -> Iterator[tuple]:
         "Kind and share of each sample (N,) of each cell, class and group, and what it adds to the cost."
         labels, said = self.costs.classes, self.costs.decisions
         own = np.eye(len(labels))
@@ -553,7 +553,7 @@ class Losses(Units):
             ends = np.minimum(low, 0), np.maximum(high, 0)
             yield "group", code == g, self._part(policy, str(label), code == g, ends)
 
-    def _part(self, policy: Policy, name: str, here: np.ndarray, ends: tuple, column: Any = None) -> Question:
+    def _part(self, policy: Decided, name: str, here: np.ndarray, ends: tuple, column: Any = None) -> Question:
         "What some rows add to the cost, or those of them that are decided so."
 
         def means(losses, decided):
@@ -660,8 +660,8 @@ def ask(
     --------
     >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
     >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
-    >>> bold = Policy("bold", "as given", np.where(np.arange(100) < 20, 1, y))
-    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 85, 0, y))
+    >>> bold = Decided("bold", "as given", np.where(np.arange(100) < 20, 1, y))
+    >>> shy = Decided("shy", "as given", np.where(np.arange(100) < 85, 0, y))
     >>> found = ask([losses.minus(bold, shy)])
     >>> found.estimate.round(4).tolist(), found.told_apart.tolist()
     ([-0.3], [False])
@@ -837,7 +837,7 @@ def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Lo
     own, weight, codes = rows  # those of weight 0 are as if they were not there
     options: dict = {"costs": matrix, "own": own}
     losses = Losses(y[used], target, priors is not None, weight, codes, **options)
-    return losses, [Policy(name, "as given", one[used]) for name, one in zip(named, decided)]
+    return losses, [Decided(name, "as given", one[used]) for name, one in zip(named, decided)]
 
 
 def _columns_of(given, name, n: int, matrix: CostMatrix) -> np.ndarray:
@@ -1009,7 +1009,7 @@ def differences(losses: Losses, policies: list) -> list:
     ----------
     losses : Losses
         what decisions cost
-    policies : list of Policy
+    policies : list of Decided
         S of them
 
     Returns
@@ -1020,7 +1020,7 @@ def differences(losses: Losses, policies: list) -> list:
     Examples
     --------
     >>> losses = Losses(np.array([0, 1]), np.ones(2) / 2, False, costs=CostMatrix.binary(fp=1, fn=10))
-    >>> everybody = [Policy(f"always {j}", "constant", np.full(2, j), can=j) for j in (0, 1)]
+    >>> everybody = [Decided(f"always {j}", "constant", np.full(2, j), can=j) for j in (0, 1)]
     >>> [(one.model, one.against) for one in differences(losses, everybody)]
     [('always 0', 'always 1')]
     """
@@ -1037,7 +1037,7 @@ def regrets(asked: list, confidence: float) -> tuple:
     Parameters
     ----------
     asked : list
-        C pairs: `Losses` of the same samples, and what the same S models decide there (list of Policy)
+        C pairs: `Losses` of the same samples, and what the same S models decide there (list of Decided)
     confidence : float
         that all intervals hold at once
 
@@ -1050,7 +1050,7 @@ def regrets(asked: list, confidence: float) -> tuple:
     Examples
     --------
     >>> y = np.repeat([0, 1], [80, 20])
-    >>> models = [Policy("bold", "as given", np.repeat([0, 1], 50)), Policy("shy", "as given", 0 * y)]
+    >>> models = [Decided("bold", "as given", np.repeat([0, 1], 50)), Decided("shy", "as given", 0 * y)]
     >>> prices = CostMatrix.binary(fp=1, fn=10), CostMatrix.binary(fp=1, fn=1)
     >>> asked = [(Losses(y, np.array([0.8, 0.2]), False, costs=costs), models) for costs in prices]
     >>> regrets(asked, 0.95)[1].round(2).tolist()
@@ -1229,7 +1229,7 @@ def best_policy(
     ----------
     losses : Losses
         what decisions cost
-    policies : list of Policy
+    policies : list of Decided
         S of them
     confidence, n_resamples, rng : optional
         as there
@@ -1243,8 +1243,8 @@ def best_policy(
     --------
     >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
     >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
-    >>> bold = Policy("bold", "as given", np.where(np.arange(100) < 20, 1, y))
-    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 85, 0, y))
+    >>> bold = Decided("bold", "as given", np.where(np.arange(100) < 20, 1, y))
+    >>> shy = Decided("shy", "as given", np.where(np.arange(100) < 85, 0, y))
     >>> found = best_policy(losses, [bold, shy], rng=0)
     >>> found.winner, found.cost, found.low < found.cost < found.high
     ('bold', 0.2, True)
@@ -1407,7 +1407,7 @@ def probable_best(
     ----------
     losses : Losses
         what decisions cost
-    policies : list of Policy
+    policies : list of Decided
         S of them
     n_resamples, rng : optional
         as there
@@ -1423,8 +1423,8 @@ def probable_best(
     --------
     >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
     >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
-    >>> bold = Policy("bold", "as given", np.where(np.arange(100) < 20, 1, y))
-    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 85, 0, y))
+    >>> bold = Decided("bold", "as given", np.where(np.arange(100) < 20, 1, y))
+    >>> shy = Decided("shy", "as given", np.where(np.arange(100) < 85, 0, y))
     >>> bool(probable_best(losses, [bold, shy], rng=0).probability[0] > 0.5)
     True
     """
@@ -1447,7 +1447,7 @@ def uncertain_costs(
     ----------
     losses : Losses
         what decisions cost
-    policies : list of Policy
+    policies : list of Decided
         S of them
     cost_sampler : callable or array_like
         cost_sampler(rng, size) -> (size, K, M) cost matrices; or (B, K, M) equally likely ones
@@ -1783,14 +1783,14 @@ def certify(
     return Certificate(words, limit, ratio(part, n), bound, p, *whole, needed, 1 - alpha, never)
 
 
-def rate_of(losses: Losses, policy: Policy, asked: Requirement, confidence: float) -> tuple:
+def rate_of(losses: Losses, policy: Decided, asked: Requirement, confidence: float) -> tuple:
     """A rate of decisions and the ends of its interval, at the priors where they were given.
 
     Parameters
     ----------
     losses : Losses
         what decisions cost
-    policy : Policy
+    policy : Decided
         whose rate
     asked : Requirement
         which rate
@@ -1808,7 +1808,7 @@ def rate_of(losses: Losses, policy: Policy, asked: Requirement, confidence: floa
     >>> y = np.repeat([0, 1], [80, 20])
     >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=CostMatrix.binary(fp=1, fn=10))
     >>> (recall,) = read_requirements({"recall": 0.9}, losses.costs)
-    >>> shy = Policy("shy", "as given", np.where(np.arange(100) < 82, 0, 1))
+    >>> shy = Decided("shy", "as given", np.where(np.arange(100) < 82, 0, 1))
     >>> [round(value, 3) for value in rate_of(losses, shy, recall, 0.95)]
     [0.9, 0.683, 0.988]
     """

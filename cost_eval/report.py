@@ -49,7 +49,7 @@ from .bootstrap import METHODS, independent_difference, interval
 from cost_eval.comparisons import (
     Answers,
     Losses,
-    Policy,
+    Decided,
     ask,
     best_policy,
     differences,
@@ -179,7 +179,7 @@ def _entries(
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
-            found.append(Policy(name, policy.rule, policy.decisions, k == 0, cut))
+            found.append(Decided(name, policy.rule, policy.decisions, k == 0, cut))
             if k == 0:
                 notes += policy.notes
     return found, notes
@@ -239,7 +239,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
     return [f"Over {most} draws of the folds {error} its interval; draws= takes more."], known
 
 
-def _draw_error(case: _Case, entry: Policy) -> float:
+def _draw_error(case: _Case, entry: Decided) -> float:
     "Monte Carlo error of a cost; NaN of one draw."
     if entry.decisions.ndim == 1:
         return np.nan if entry.rule in FITTED else 0.0
@@ -289,7 +289,7 @@ def _put(drawn: list, places: list, numbers: np.ndarray) -> list:
     return [next(parts) if k in places else decided for k, decided in enumerate(drawn)]
 
 
-def _condensed(case: _Case, entries: list[Policy], oracle: Policy) -> tuple[_Case, list[Policy], Policy]:
+def _condensed(case: _Case, entries: list[Decided], oracle: Decided) -> tuple[_Case, list[Decided], Decided]:
     "The same with equal rows counted, where nothing but counts matters and they are fewer by half."
     if not case.counted or case.capacity is not None:
         return case, entries, oracle
@@ -304,7 +304,7 @@ def _condensed(case: _Case, entries: list[Policy], oracle: Policy) -> tuple[_Cas
     return few, entries, oracle
 
 
-def _all_rules(report: "Report") -> tuple[_Case, list[Policy], Policy]:
+def _all_rules(report: "Report") -> tuple[_Case, list[Decided], Decided]:
     "What each model decides by every rule that it can follow, and the oracle."
     fits, declared, *_ = report._inputs
     plain = replace(report._case, mixed=None, drawn=None)
@@ -331,7 +331,7 @@ def _by_ids(costs, order: _Order | None, samples: Samples):
     return ExampleCosts.from_array(own.array[order.rows], classes=own.classes, decisions=own.decisions)
 
 
-def _constant_entries(case: _Case) -> list[Policy]:
+def _constant_entries(case: _Case) -> list[Decided]:
     "Each decision taken for everybody, as far as a capacity, or what is required, allows that."
     columns = [0] if case.capacity is not None else range(case.costs.shape[1])
     labels = case.costs.decisions
@@ -340,10 +340,10 @@ def _constant_entries(case: _Case) -> list[Policy]:
         weight = case.class_weights if case.shifted else 1.0
         kept = [all(one.met(case.cells(d), weight) for one in case.require) for _, d in everybody]
         everybody = [one for one, good in zip(everybody, kept) if good] or everybody
-    return [Policy(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
+    return [Decided(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
 
 
-def _oracle(case: _Case, samples: Samples) -> Policy:
+def _oracle(case: _Case, samples: Samples) -> Decided:
     "The cheapest decision for each sample, given its true class; of a capacity those that save the most."
     best = case.costs_of_rows.argmin(1)
     if case.capacity is not None:
@@ -352,10 +352,10 @@ def _oracle(case: _Case, samples: Samples) -> Policy:
         queue = wanted[np.argsort(-saved[wanted], kind="stable")]
         best = np.zeros_like(best)
         best[within_capacity(case.capacity, samples, queue)] = 1
-    return Policy("oracle", "knows the class", best)
+    return Decided("oracle", "knows the class", best)
 
 # %% ../nbs/60_report.ipynb #ccea081e
-def _ladder(case: _Case, judged: list[Policy], oracle: Policy):
+def _ladder(case: _Case, judged: list[Decided], oracle: Decided):
     "The ladder: every constant decision, what is judged, the oracle; and the answers about what is judged."
     constant = _constant_entries(case)
     entries = [*constant, *judged, oracle]
@@ -408,7 +408,7 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     return pandas().DataFrame(columns)
 
 
-def _best(case: _Case, mains: list[Policy], ladder, in_sample: dict, errors: dict):
+def _best(case: _Case, mains: list[Decided], ladder, in_sample: dict, errors: dict):
     "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
@@ -423,7 +423,7 @@ def _best(case: _Case, mains: list[Policy], ladder, in_sample: dict, errors: dic
 _DIFFERENCES = ("first", "second", "difference", "low", "high", "p_value", "told_apart", "cheaper")
 
 
-def _differences(case: _Case, mains: list[Policy]):
+def _differences(case: _Case, mains: list[Decided]):
     "Pairs of models, first minus second, with intervals that hold together; and what is to be said."
     found = ask(differences(case, mains), confidence=case.confidence, jointly=True)
     d = found.estimate
@@ -445,13 +445,13 @@ def _savings(case: _Case, pairs: list):
     return pandas().DataFrame(columns | ends)
 
 
-def _against_constant(case: _Case, mains: list[Policy]):
+def _against_constant(case: _Case, mains: list[Decided]):
     "What each model saves against the best decision for everybody."
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
     return _savings(case, [(e, naive) for e in mains])
 
 
-def _calibrated(case: _Case, entries: list[Policy], models: Mapping[str, Any], y: np.ndarray):
+def _calibrated(case: _Case, entries: list[Decided], models: Mapping[str, Any], y: np.ndarray):
     """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
     or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
     """
@@ -480,7 +480,7 @@ def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
         return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
 
 
-def _alternatives(case: _Case, entries: list[Policy]):
+def _alternatives(case: _Case, entries: list[Decided]):
     "What each model's declared rule saves against every other rule that the model can follow."
     mains = {e.model: e for e in entries if e.main}
     return _savings(case, [(mains[e.model], e) for e in entries if e.model in mains and not e.main])
@@ -489,7 +489,7 @@ def _alternatives(case: _Case, entries: list[Policy]):
 _LINES = ("question", "model", "against", "estimate", "low", "high", "p_value", "costly_cases")
 
 
-def _approximate_lines(case: _Case, mains: list[Policy]):
+def _approximate_lines(case: _Case, mains: list[Decided]):
     "The approximate lines of costs, of savings against the best constant decision, and of differences."
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
     asked = {
@@ -518,7 +518,7 @@ def _areas(case: _Case, samples: Samples):
     return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
-def _group_table(case: _Case, entries: list[Policy]):
+def _group_table(case: _Case, entries: list[Decided]):
     "Cost and rates of each main model in each group."
     pd = pandas()
     if case.groups is None:
@@ -528,7 +528,7 @@ def _group_table(case: _Case, entries: list[Policy]):
     return pd.concat([_one_model(case, entry, labels, inside) for entry in entries], ignore_index=True)
 
 
-def _between_groups(case: _Case, entries: list[Policy], costs: bool = True, rates: Any = None):
+def _between_groups(case: _Case, entries: list[Decided], costs: bool = True, rates: Any = None):
     "Differences between groups: of costs, and of the error rates unless `rates` are known."
     pd, tables = pandas(), []
     labels, code = ((), None) if case.groups is None else numbered(case.groups, ascending=True)
@@ -546,7 +546,7 @@ _GROUP_DIFFERENCES = (
 )
 
 
-def _one_model(case: _Case, entry: Policy, labels, inside: list):
+def _one_model(case: _Case, entry: Decided, labels, inside: list):
     "One model in each group: cost at the group's own shares of the classes and at the deployment's, rates."
     columns = {"group": list(labels), "n": [case.take(rows).n for rows in inside], "model": entry.model}
     asked: list = [(("cost", "low", "high"), case, inside, None)]
@@ -560,7 +560,7 @@ def _one_model(case: _Case, entry: Policy, labels, inside: list):
     return pandas().DataFrame(columns)
 
 
-def _in_parts(case: _Case, entry: Policy, parts: list, priors) -> np.ndarray:
+def _in_parts(case: _Case, entry: Decided, parts: list, priors) -> np.ndarray:
     "(3, G) cost and ends of its interval on some rows each; NaN where nothing is known."
     asked = [case.at(entry, rows, priors) for rows in parts]
     told = [k for k, one in enumerate(asked) if one is not None]
@@ -576,7 +576,7 @@ def _errors(case: _Case) -> _Case:
     return cast(_Case, case.at_costs(wrong))
 
 
-def _groups_apart(case: _Case, entry: Policy, labels, code, costs: bool, rates: bool) -> list:
+def _groups_apart(case: _Case, entry: Decided, labels, code, costs: bool, rates: bool) -> list:
     """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
@@ -600,7 +600,7 @@ def _groups_apart(case: _Case, entry: Policy, labels, code, costs: bool, rates: 
     return tables
 
 
-def _apart(case: _Case, entry: Policy, sides: dict, priors, level: float) -> Answers:
+def _apart(case: _Case, entry: Decided, sides: dict, priors, level: float) -> Answers:
     "The cost on each side minus that of all others, held together; of those of which there are enough."
     sides = {g: s for g, s in sides.items() if case.known(s, priors) and case.known(~s, priors)}
     asked = [case.gap(entry, side, priors, g) for g, side in sides.items()]
@@ -616,7 +616,7 @@ def _few_in_groups(case: _Case, groups) -> list:
     return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
 
 
-def _breakdown(case: _Case, entry: Policy):
+def _breakdown(case: _Case, entry: Decided):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
     parts = list(case.parts(entry, case.groups))
     parts = [one for one in parts if one[0] != "cell" or one[2].means(case, entry.decisions)[0].values.any()]
@@ -688,7 +688,7 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
         apart = [_steps(at, name, rule) for name, rule in declared.items()]
         decided, mixed = _mixtures(drawn, there.costs.shape[1], apart)
-        return replace(there, **mixed), [Policy(name, "", d) for name, d in zip(declared, decided)]
+        return replace(there, **mixed), [Decided(name, "", d) for name, d in zip(declared, decided)]
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
@@ -808,7 +808,7 @@ class Report(Result):
         return self._once("ladder", lambda: _ladder(*self._every)[0])
 
     @property
-    def _every(self) -> tuple[_Case, list[Policy], Policy]:
+    def _every(self) -> tuple[_Case, list[Decided], Decided]:
         "What each model decides by every rule that it can follow, and the oracle; equal rows counted."
         return self._once("every", lambda: _all_rules(self))
 
@@ -869,7 +869,7 @@ class Report(Result):
         return self._once(("breakdown", name), lambda: _breakdown(case, entry))
 
     @property
-    def _mains(self) -> tuple[_Case, list[Policy]]:
+    def _mains(self) -> tuple[_Case, list[Decided]]:
         "What each model decides by its declared rule; equal rows counted."
         return self._few[0], [e for e in self._few[1] if e.main]
 
@@ -1391,7 +1391,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
 
 
-def _levels_of(fits: CrossFit, entry: Policy, shifted: bool):
+def _levels_of(fits: CrossFit, entry: Decided, shifted: bool):
     "Where a model's samples turn positive along the map; None where that is not known, or nowhere."
     if entry.rule == "as given" or len(fits.samples.costs.classes) != 2:
         return None

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import cost_eval.api as ce
-from cost_eval.comparisons import Judged
+from cost_eval.comparisons import Decided, Losses, ask
 
 C = np.array([[0., 1], [20, 0]])
 
@@ -153,9 +153,9 @@ def test_a_constant_that_was_observed_may_still_do_otherwise():
 
 
 def test_a_method_of_the_engine_takes_no_account_of_cells_that_cannot_be():
-    case = Judged(np.repeat([0, 1], [90, 10]), ce.CostMatrix(C), None, np.array([.9, .1]), False)
-    known = case.mean_interval(np.full(100, 1.), .95, of=(np.ones(2), np.ones(2)))
-    assert (known.low, known.mean, known.high) == (1, 1, 1)
+    case = Losses(np.repeat([0, 1], [90, 10]), np.array([.9, .1]), False, costs=ce.CostMatrix([[1, 1], [1, 1]]))
+    known = ask([case.asks(Decided("a", "as given", np.zeros(100, int)))])
+    assert (known.low[0], known.estimate[0], known.high[0]) == (1, 1, 1)
 
 
 # ---- what the interval is for: these rows, or a population with a cap

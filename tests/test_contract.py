@@ -91,7 +91,7 @@ CONTRACT = {
         bdelta_cost(joint, costs, *, ...)
     """,
     "comparisons": """
-        simultaneous_differences(y_true, decisions, costs, *, method='auto', confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> SimultaneousDifferences
+        simultaneous_differences(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> Answers
         best_of(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, n_resamples=1000, rng=None) -> BestOf
         BestOf | winner cost low high luck corrected name expected_cost alone_low alone_high to_frame plot
         certify(counts, require, *, confidence=0.95) -> Certificate

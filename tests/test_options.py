@@ -382,7 +382,7 @@ CASES = {
                                 method=given("percentile", costs=COSTS)),
     },
     "comparisons": {
-        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS, method="bonferroni"),
+        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS),
         "best_of": Case(Y, [D, E], COSTS),
         "probability_best": Case(Y, [D, E], COSTS),
         "certify": Case(COUNTS, {"recall": .6}),
@@ -570,9 +570,8 @@ KNOWN = {  # of a function without a case, by name
 EXEMPT = {
     **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, "
                               "are made of it" for name in (
-        "Asked.of", "Judged.attainable", "Judged.cost", "Judged.differences", "Judged.intervals",
-        "Judged.mean_interval", "Judged.take",
-        "judged_best", "judged_differences", "judged_probability", "together")},
+        "Losses.asks", "Losses.at", "Losses.attainable", "Losses.cost", "Losses.gap", "Losses.parts",
+        "Losses.take", "ask", "best_policy", "probable_best", "Units.known")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",
     "plotting": "they draw; their callers are tried here",

@@ -102,8 +102,8 @@ def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     assert (np.diff(cost) >= 0).all() and (first, second) == ("bad", "good")
     (told,) = (line for line in report.summary().splitlines() if line.startswith("How sure: "))
     d = simultaneous_differences(y, by_rule(y, {name: models[name] for name in order}), COSTS)
-    place = [{a, b} == {first, second} for a, b in zip(d.first, d.second)].index(True)
-    ends = sorted(abs(v) * (1 if v * d.difference[place] > 0 else -1) for v in (d.low[place], d.high[place]))
+    place = [{a, b} == {first, second} for a, b in zip(d.model, d.against)].index(True)
+    ends = sorted(abs(v) * (1 if v * d.estimate[place] > 0 else -1) for v in (d.low[place], d.high[place]))
     assert f"At 95%, {first} is cheaper than always" in told and f"; than {second}, the next model, by {ends[0]:.4g} to {ends[1]:.4g} (conservative)" in told and told.endswith("not told apart. Below 0 it is dearer.")
 
 
@@ -167,11 +167,12 @@ def test_differences_are_the_paired_method(case, confidence):
     several, decided = evaluate(y, models, COSTS, confidence=confidence, rng=0), by_rule(y, models)
     together = simultaneous_differences(y, decided, COSTS, confidence=confidence)
     chosen = best_of(y, decided, COSTS, confidence=confidence, rng=0)
-    for column in ("first", "second"):
-        assert several.differences[column].tolist() == getattr(together, column).tolist()
-    for column in ("difference", "low", "high", "p_value"):
-        assert several.differences[column].tolist() == pytest.approx(getattr(together, column).tolist())
-    assert several.differences["told_apart"].tolist() == together.rejects.tolist()
+    for column, name in (("first", "model"), ("second", "against")):
+        assert several.differences[column].tolist() == getattr(together, name).tolist()
+    ends = {"difference": "estimate", "low": "low", "high": "high", "p_value": "p_value"}
+    for column, name in ends.items():
+        assert several.differences[column].tolist() == pytest.approx(getattr(together, name).tolist())
+    assert several.differences["told_apart"].tolist() == together.told_apart.tolist()
     winner = several.winner
     assert (winner.winner, winner.cost, winner.low, winner.high) == (chosen.winner,
             pytest.approx(chosen.cost), pytest.approx(chosen.low), pytest.approx(chosen.high))
