@@ -153,8 +153,8 @@ def test_a_constant_that_was_observed_may_still_do_otherwise():
 
 
 def test_a_method_of_the_engine_takes_no_account_of_cells_that_cannot_be():
-    case = Losses(np.repeat([0, 1], [90, 10]), np.array([.9, .1]), False, costs=ce.CostMatrix([[1, 1], [1, 1]]))
-    known = ask([case.asks(Decided("a", "as given", np.zeros(100, int)))])
+    case = Losses(np.repeat([0, 1], [90, 10]), np.array([.9, .1]), False, costs=ce.CostMatrix([[1, 2], [1, 0]]))
+    known = ask([case.asks(Decided("always 0", "constant", np.zeros(100, int), can=0))])
     assert (known.low[0], known.estimate[0], known.high[0]) == (1, 1, 1)
 
 

@@ -438,8 +438,8 @@ def test_small_losses_count_beside_one_that_is_very_large():
     y, fn = np.arange(60) < 40, np.full(60, 20.)
     a, b = y & (np.arange(60) > 11), y & (np.arange(60) > 0) | (np.arange(60) == 45)
     fn[0] = 1e15
-    case, _, decided = cp._judge(1 * y, {"a": 1 * a, "b": 1 * b}, ExampleCosts(fp=1, fn=fn), None, None, None)
-    units = cp._units(case, np.stack([case.losses(d) for d in decided]), np.random.default_rng(0))
+    case, both = cp._read(1 * y, {"a": 1 * a, "b": 1 * b}, ExampleCosts(fp=1, fn=fn), None, None, None)
+    units = cp._units(case, np.stack([case.losses(d.decisions) for d in both]), np.random.default_rng(0))
     assert (units.count @ units.total[:, 0]).tolist() == [1e15 + 220, 1e15 + 1]
 
 
