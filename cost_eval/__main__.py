@@ -23,6 +23,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 import warnings
 from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
@@ -433,6 +434,9 @@ _OPTIONS = {
     "frame": "--costs FILE",
     "classes": "--costs FILE",
     "positive": "--positive LABEL",
+    "sep": "--sep MARK",
+    "decimal": "--decimal MARK",
+    "otherwise": "--otherwise DECISION",
     "rule": "--rule RULE",
     "capacity": "--capacity N",
     "require": "--require RATE=LIMIT,...",
@@ -448,25 +452,80 @@ _OPTIONS = {
     "confidence": "--confidence Q",
     "last": "--group COL on the rows of both months in one file, COL the month",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
+    "max_cost": "--max-cost C",
+    "history": "--history FILE",
 }
 
 
 _REMEDIES = {
-    "; say positive=": "--positive LABEL",
-    "decimal=','": "--sep MARK, --decimal MARK",
     VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
     "costs_known=True": "--fp COL and --fn COL with what an error would cost; --rule tuned; --costs-known",
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
+_QUOTED = re.compile(r"there are [^;]*|(?<!\w)'[^']*'|\"[^\"]*\"")  # a user's names are no Python
+_GROUP = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]")
+_ASIDE = re.compile(r" \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+_PYTHON = re.compile(r"(?<![-\w])[a-z_]+=|\w[(\[]|\{|(?<!\w)\.[a-z]|==|^ \([a-z]+_[a-z_]+\)$")
+_GIVEN = re.compile(r"(?<![-\w])([a-z_]+)=('[^']*'|\"[^\"]*\"|\.?\d[\d.]*|)(?=[\s,;.:)]|$)")
+
+
+def _flag(argument: str) -> str:
+    "The one option that says an argument of the library, or the argument."
+    option = _OPTIONS.get(argument, "")
+    return option.split()[0] if option.count("--") == 1 else argument
+
 
 def _in_the_shell(message: str) -> str:
-    "The library's words, and the option of the command that they speak of."
+    "The library's words with arguments as options, without what they advise in Python; and the option."
     argument = message.partition(":")[0].partition("[")[0]
     option = _OPTIONS.get(argument)
     for words, instead in _REMEDIES.items():
         option = instead if words in message else option
-    return f"{message} (here: {option})" if option else message
+    said = _flag(argument) + message.removeprefix(argument) if option else message
+    said = re.sub(r"^min_rates\['(\w+)'\]", r"--min-\1", said)
+    said = re.sub(r"(--[a-z]+|\bmodel)s?\[('[^']*'|\"[^\"]*\")\](?!\.)", r"\1 \2", said)
+    said = re.sub(r"(?<!\()\b(y_true|sample_weight)\b(?![=\[.])", lambda word: _flag(word[0]), said)
+    said = _ASIDE.sub(lambda aside: "" if _PYTHON.search(_covered(_given(aside[0]), 0)) else aside[0], said)
+    said = _without_python(_given(said))
+    told = not option or any(f"{flag}=" in said for flag in re.findall("--[a-z-]+", option))
+    return said if told else f"{said} (here: {option})"
+
+
+def _given(text: str) -> str:
+    "Arguments with a value as options with it."
+
+    def told(found) -> str:
+        flag, value = _flag(found[1]), found[2].strip("'\"")
+        return found[0] if flag in (found[1], "--costs") else f"{flag}={shlex.quote(value)}" if value else flag
+
+    return _GIVEN.sub(told, text)
+
+
+def _covered(text: str, deep: int = 9) -> str:
+    "A text of the same length without its quotations, and without what stands in brackets."
+    text = _QUOTED.sub(lambda found: "q" * len(found[0]), text)
+    marks = str.maketrans("([{", "\1\2\3"), str.maketrans("\1\2\3", "([{")
+    for _ in range(deep):
+        text = _GROUP.sub(lambda found: found[0][0].translate(marks[0]) + "q" * (len(found[0]) - 1), text)
+    return text.translate(marks[1])
+
+
+def _without_python(text: str) -> str:
+    "Each clause up to what is Python in it; none that then only says for what that would be."
+    first = re.match(r".+?(?:; |\. (?=[A-Z])|$)", _covered(text))
+    if first:  # what is wrong is said in any case
+        text = re.sub("(?<![-\w])([a-z_]+)=", r"\1 ", text[: first.end()]) + text[first.end() :]
+    covered, kept = _covered(text), ""
+    for clause in re.finditer(r".+?(?:; |\. (?=[A-Z])|\? |$)", covered):
+        bad, end = _PYTHON.search(clause[0]), clause.end()
+        if bad:
+            parts = [found.start() for found in re.finditer(", |: ", clause[0][: bad.start() + 1])]
+            least = 2 if re.match("If |if ", clause[0]) else 1
+            told = len(parts) >= least and not re.match("of |or ", clause[0])
+            end = clause.start() + (parts[-1] if told else 0)
+        kept += text[clause.start() : end] + ("; " if bad and end > clause.start() else "")
+    return kept.strip().rstrip(";")
 
 
 def _write(path, text: str):
@@ -488,20 +547,29 @@ def _writable_file(path):
         raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
 
 
-_IN_NOTES = {
-    "higher values go with": "--posteriors COLUMN=CLASS says whose probability a column holds",
-    "Give the ids as clusters=": "--cluster COLUMN, the column of the ids",
+_IN_NOTES = {  # what notes advise in Python, and in the shell
+    r"give Posteriors\(values, classes=\[(.+?)\]\)": r"give --posteriors COLUMN=\1",
+    r"give Scores\(-values\)": "give a column of the scores with the other sign",
+    "Give the ids as clusters=": "Give the column of the ids as --cluster",
+    "; draws= takes more": "",
+    r" If they are right elsewhere, Posteriors\(values, priors=.*?\.(?= |$)": "",
+    r": certify\(\)": "",
+    r"\(method='(\w+)'": r"(--method=\1",
 }
+
+
+def _noted(text: str) -> str:
+    "What a report says, in the shell's grammar."
+    for python, shell in _IN_NOTES.items():
+        text = re.sub(python, shell, text)
+    return text
 
 
 def _print_report(report):
     "Ladder and summary for a terminal, and the groups, if any."
     _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
     print()
-    print("\n".join([report.summary(), *grave_first(report.notes)[2:]]))
-    for words, option in _IN_NOTES.items():
-        if any(words in note for note in report.notes):
-            print(f"(In the shell, {option}.)")
+    print(_noted("\n".join([report.summary(), *grave_first(report.notes)[2:]])))
     for title, table in (
         ("By group", report.groups),
         ("Between groups", report.group_differences),
@@ -567,7 +635,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
     except ValueError as error:
         if not str(error).startswith("label: ") or arguments.label:
             raise
-        _refuse_label(frame, arguments, taken, table, str(error))
+        _refuse_label(frame, arguments, taken, table, _in_the_shell(str(error)))
     said, *others = found.notes
     print(said, "(--label, --scores, --posteriors say otherwise.)", *others)
     return found
@@ -674,7 +742,7 @@ def _cost_table(path, arguments, option: str = "--costs"):
     try:
         table = read_file(path, index_col=0, **_marks(arguments))
     except ValueError as error:
-        raise ValueError(f"{option}: {error}") from None
+        raise ValueError(f"{option}: {_in_the_shell(str(error))}") from None
     for column in table.columns:
         values = pandas().to_numeric(table[column], errors="coerce")
         if values.isna().any():
@@ -729,7 +797,7 @@ def _refuse_label(frame, arguments, taken: list, costs, why: str):
     if not two:
         raise ValueError(why)
     more = _missing_costs(frame, two[0], arguments) if costs is None else {}
-    raise ValueError(f"--{why}; for example: {_line(arguments, {'label': two[0]} | more)}")
+    raise ValueError(f"{why}; for example: {_line(arguments, {'label': two[0]} | more)}")
 
 
 def _line(arguments, options: dict) -> str:
@@ -833,7 +901,7 @@ def _rule_costs(frame, arguments) -> dict | None:
     own = {name: cost for name in _OUTCOMES if (cost := getattr(arguments, name)) is not None}
     for column in (cost for cost in own.values() if isinstance(cost, str)):
         if column not in frame.columns:
-            raise ValueError(unknown_name(column, frame.columns, "costs"))
+            raise ValueError(unknown_name(column, frame.columns, "--fp, --fn, --tp, --tn"))
     return _with_columns(own, frame) or None
 
 
@@ -852,7 +920,7 @@ def _rule_where(rule, frame, arguments):
             return [[label, named[str(label)]] for label in rule.classes]
     for column in [where] if isinstance(where, str) else [column for _, column in where]:
         if column not in frame.columns:
-            raise ValueError(f"{unknown_name(column, frame.columns, 'values')} (here: --scores COL)")
+            raise ValueError(unknown_name(column, frame.columns, "--scores"))
     return where
 
 
@@ -1053,6 +1121,12 @@ class _Lasting:
         self._tried(self._stream.flush)
 
 
+def _of_the_shell(error: BaseException) -> bool:
+    "Was it raised here, in the shell's own words?"
+    frame, _ = [*traceback.walk_tb(error.__traceback__)][-1]
+    return frame.f_code.co_filename == __file__
+
+
 def main(argv: Row[str] | None = None) -> int:
     """The command `cost-eval`.
 
@@ -1091,7 +1165,8 @@ def main(argv: Row[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except (ValueError, ImportError) as error:
-        print("cost-eval:", *_in_the_shell(str(error)).split(), file=sys.stderr)  # in one line
+        said = str(error) if _of_the_shell(error) else _in_the_shell(str(error))
+        print("cost-eval:", *said.split(), file=sys.stderr)  # in one line
         return 2
     except KeyboardInterrupt:
         print("cost-eval: interrupted", file=sys.stderr)

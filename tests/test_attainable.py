@@ -296,7 +296,8 @@ def test_what_is_right_only_for_the_classes_that_were_seen_is_not_beyond_improve
     said = ce.evaluate(z, {"a": ce.Decisions(z)}, C, rng=0).summary()
     assert "No verdict: always 0 costs 0 per case (95% interval 0 to 1.193) and nothing costs less on these samples, but it is not right for every class (1)." in said
     assert "Use no model" not in said and "Samples of class 1 for which always 0 is wrong" in said
-    assert "for it is right for every class" in ce.evaluate(z, {"a": ce.Decisions(z)}, [[0, 1], [0, 1]],
+    free = ce.CostMatrix([[0, 1], [0, 1]], decisions=["wait", "act"])
+    assert "for it is right for every class" in ce.evaluate(z, {"a": np.full(60, "wait")}, free,
             rng=0).summary()
     whatever = ce.ExampleCosts.from_array([[[0., 1], [0, 1]], [[0, 1], [5, 0]]] * 30)
     labels = np.arange(60) % 2 * 0

@@ -84,18 +84,17 @@ BAD = {
                                   "there are 3 classes; write a table with the line 'class,a,b,c' on top"),
     "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both price errors"),
     "no positive": (None, FP,
-                    "say positive='well' or positive='ill', or name the classes of the costs, negative "
-                    "first"),
-    "no positive: the option": (None, FP, "(here: --positive LABEL)"),
+                    "say --positive=well or --positive=ill, or name the classes of the costs, negative first"),
+    "no positive: the option": (None, FP, "--label: the labels ['ill', 'well'] do not"),
     "unknown positive": (None, [*FP, "--positive", "sick"],
-                         "positive: 'sick' is unknown; there are ill, well (the labels of y_true) (here: "
+                         "--positive: 'sick' is unknown; there are ill, well (the labels of --label) (here: "
                          "--positive"),
     "unknown label": (None, [*ILL, "--label", "lable"], "did you mean 'label'? (here: --label"),
     "unknown model": (None, [*ILL, "--scores", "tow"],
-                      "models['tow']: 'tow' is unknown; did you mean 'two'?"),
+                      "cost-eval: model 'tow': 'tow' is unknown; did you mean 'two'?"),
     "unknown posteriors": (None, [*ILL, "--posteriors", "q"], "no column begins with 'q_'; there are ['id'"),
     "unknown class of a column": (None, [*ILL, "--posteriors", "one=sick"],
-                                  "classes=['sick'] must name the one class"),
+                                  "classes ['sick'] must name the one class"),
     "unknown group": (None, [*ILL, "--group", "sight"], "--group: 'sight' is unknown; did you mean 'site'?"),
     "unknown rule": (None, [*ILL, "--rule", "bays"],
                      "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
@@ -108,7 +107,7 @@ BAD = {
     "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
     "about nothing": (None, [*ILL, "--about", "population"], "--about: want ITEM=TEXT, got 'population'"),
     "weights that are text": (None, [*ILL, "--weight", "site"],
-                              "sample_weight: expected numbers, got "),
+                              "--weight: expected numbers, got "),
     "costs in a folder": (None, ["--costs", "."], "--costs: .: a folder; name the files in it, ./*"),
     "costs of JSON": (None, ["--costs", "c.json"],
                       "--costs: JSON does not say which labels are classes; give a table as CSV"),
@@ -117,14 +116,14 @@ BAD = {
     "no cost file": (None, ["--costs", "none.csv"], "none.csv: no such file"),
     "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
     "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL,
-                   "name the one, label='was'; for example: cost-eval evaluate"),
+                   "name the one, --label=was; for example: cost-eval evaluate"),
     "no number in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")),
                            [*ILL, "--scores", "one"],
-                           "models['one']: 'n/k' is not in the costs' decisions = ['well', 'ill'] (position "
+                           "model 'one': 'n/k' is not in the costs' decisions = ['well', 'ill'] (position "
                            "4)"),
     "another mark": (lambda f: f.set_axis(["id;label", *f.columns[1:]], axis=1)[["id;label"]], ILL,
-                     "give sep=';' (and decimal=',' where commas are decimal marks), or save it with commas "
-                     "and points (here: --sep MARK, --decimal MARK)"),
+                     "give --sep=';' (and --decimal=, where commas are decimal marks), or save it with commas "
+                     "and points"),
     "commas in numbers": (lambda f: f.assign(one=f["one"].astype(str).str.replace(".", ",")), ILL,
                           "column 'one' holds text, '0,"),
     "a feature": (lambda f: f.assign(income=900 + f["id"] % 7), ILL,
@@ -220,7 +219,9 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
     with pytest.raises(ValueError) as asked:
         evaluate(frame["label"], models, dict(fp=1, fn=20), priors=.05, rng=0)
     app = App(read_upload("scores.csv", (tmp_path / "scores.csv").read_bytes()))
-    assert app.report is None and "Which is the positive class" in app.says.value and f"cost-eval: {asked.value} (here: --positive" in call(capsys, tmp_path / "scores.csv", *options)[2]
+    assert app.report is None and "Which is the positive class" in app.says.value and re.sub(
+        "positive='(.*?)'", r"--positive=\1", str(asked.value).partition(", or name")[0]).replace(
+        "y_true:", "cost-eval: --label:") in call(capsys, tmp_path / "scores.csv", *options)[2]
     app.positive.value, app.fn.value, app.prevalence.value = "ill", 20., ".05"
     for rule, capacity in (("calibrated", None), ("tuned", None), ("bayes", 150), ("as given", .1)):
         here = evaluate(frame["label"], models, dict(fp=1, fn=20), positive="ill", priors=.05, rule=rule,
@@ -273,7 +274,7 @@ def test_whose_probability_and_only_the_order(scores, tmp_path, capsys):
     plain = call(capsys, path, *ILL, "--scores", "two")[1]
     frame.assign(two=1 - frame["two"]).to_csv(tmp_path / "t.csv", index=False)
     noted = call(capsys, tmp_path / "t.csv", *ILL, "--scores", "two")[1]
-    assert "higher values go with 'well'" in noted and "--posteriors COLUMN=CLASS" in noted
+    assert "higher values go with 'well'" in noted and "give --posteriors COLUMN='well'" in noted
     assert plain.splitlines()[-4:] == call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well",
                                            "--label", "label")[1].splitlines()[-4:]
     ranks = call(capsys, path, *ILL, "--ranks", "two")[1]
@@ -343,7 +344,7 @@ def test_other_files(tmp_path, capsys, scores):
 @pytest.mark.parametrize("text, says",
                          [(",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"),
                           (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
-                          (",well,ill\nwell,0,1\nill,9,0\n", "say positive='well' or positive='ill'"),
+                          (",well,ill\nwell,0,1\nill,9,0\n", "say --positive=well or --positive=ill"),
                                         (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
                                         (",no,yes\nno,0,1\nyes,9,0\n",
                                          "label 'ill' is not in the costs' classes = ['no', 'yes']"),
@@ -402,7 +403,7 @@ def test_ids_that_repeat_are_said_in_the_words_of_the_shell(scores, tmp_path, ca
     frame.assign(id=np.arange(300) % 250).to_csv(tmp_path / "t.csv", index=False)
     out = call(capsys, tmp_path / "t.csv", *ILL, "--id", "id")[1]
     assert ("50 of the 300 rows have an id that stood before" in out
-            and "(In the shell, --cluster COLUMN, the column of the ids.)" in out)
+            and "Give the column of the ids as --cluster, too." in out)
     assert "300 rows have 250 different values of 'id'" in call(capsys, tmp_path / "t.csv", *ILL)[1]
     assert "stood before" not in call(capsys, tmp_path / "t.csv", *ILL, "--id", "id", "--cluster", "id")[1]
 
@@ -496,8 +497,8 @@ def test_priors_need_their_classes(scores, tmp_path, capsys):
     three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
     said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
     assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
-    assert "models['one']: one number per sample tells only two classes apart" in call(capsys, *three)[2]
-    assert "positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(
+    assert "model 'one': one number per sample tells only two classes apart" in call(capsys, *three)[2]
+    assert "--positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(
         capsys, *three, "--positive", "a")[2]
 
 
@@ -626,7 +627,7 @@ def test_scenarios_are_those_of_python(scores, tmp_path, capsys):
     for scenario, words in (("risk=none.csv", "--scenario: none.csv"),
                             ("risk", "--scenario: want NAME=FILE or NAME=FP:FN, got 'risk'"),
                             ("own=1:fees", "'fees' is unknown; did you mean 'fee'?"),
-                            ("risk=1:-3", "scenarios['risk']")):
+                            ("risk=1:-3", "--scenario 'risk': costs: ")):
         code, out, err = call(capsys, path, *given, "--scenario", scenario)
         assert code == 2, scenario
         assert words in err and "--scenario" in err

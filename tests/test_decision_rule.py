@@ -395,7 +395,7 @@ def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
     assert shell(capsys, "decide", place / "german.csv", "--rule", place / "bom.json", "--out",
                  place / "g.csv", "--sep", ";", "--decimal", ",")[0] == 0
     assert (pd.read_csv(place / "g.csv")["decision"] == rule.decide(new["p"])).all()
-    mistakes = {("q.csv", "rule.json"): "(here: --scores COL)",
+    mistakes = {("q.csv", "rule.json"): "--scores: '",
                 ("decided.csv", "rule.json"): "a column 'decision' already",
                 ("new.csv", "new.csv"): "no JSON|no such|not complete",
                 ("no.csv", "rule.json"): "no such file"}
@@ -462,11 +462,11 @@ def test_check_answers_by_its_exit_status(installed, capsys):
                                (["--rule", place / "rule.json", "--max-cost", .6, "--history",
                                  place / "list.json"], "no checks that check_rule wrote, got []"),
                                  (["--rule", place / "rule.json"],
-                                  "what is to be kept? Give a cost, or {'recall': .95} (here: --max-cost C, "
+                                  "what is to be kept? Give a cost (here: --max-cost C, "
                                   "--min-recall R)"),
                              (["--rule", place / "rule.json", "--max-cost", .6, "--history",
                                place / "old.csv"], "is not complete JSON"),
-                               (["--rule", place / "rule.json", "--min-recall", "95"], "min_rates")):
+                               (["--rule", place / "rule.json", "--min-recall", "95"], "--min-recall: must")):
         code, _, err = shell(capsys, "check", place / "few.csv", *arguments)
         assert code == 2 and words in err, err
 
@@ -806,7 +806,8 @@ def test_halves_of_a_month_add_to_its_values_beyond():
     y, score, _ = month(400, 1)
     rule = fit_rule(read_samples(y, score, [[0, 1], [20, 0]]), rule="tuned")
     new = month(100, 2)[1] * 4
-    first, second, whole = (count_rule(rule, np.arange(len(part)) % 2, part) for part in (new[:50], new[50:], new))
+    parts = new[:50], new[50:], new
+    first, second, whole = (count_rule(rule, np.arange(len(part)) % 2, part) for part in parts)
     assert ((first + second).beyond == whole.beyond).all() and whole.beyond.sum() == whole.outside > 0
 
 

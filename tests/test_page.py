@@ -61,16 +61,23 @@ def change_agrees(r):
         if not len(other):
             assert text.endswith(f"{names[winner[200]]} stays the cheapest.")
             return
-        near = other[np.abs(other - 200).argmin()]
-        side, name = ("above" if near > 200 else "below"), names[winner[near]]
-        odds = factor[near] * prevalence / (1 - prevalence)
-        told = re.fullmatch(
-            rf"At a cost ratio (\w+) about {N} \(here {N}\), or a prevalence (\w+) about {N} % \(here {N} "
-            rf"%\), (.+) would be the cheapest\.", text).groups()
-        assert told[0] == told[3] == side and told[6] == name
-        for got, wanted in zip((told[1], told[2], told[4], told[5]),
-                               (factor[near] * ratio, ratio, 100 * odds / (1 + odds), 100 * prevalence)):
-            assert float(got.replace(",", "")) == float(f"{wanted:.3g}")
+        near = [*other[other < 200][-1:], *other[other > 200][:1]]
+        told = re.fullmatch(r"At a cost ratio (.+) \(here (.+?)\), or a prevalence (.+) \(here (.+?) %\), (.+)"
+                            r" would be the cheapest(.*)\.", text).groups()
+        assert [float(told[k].replace(",", "")) for k in (1, 3)] == [
+            float(f"{value:.3g}") for value in (ratio, 100 * prevalence)]
+        sides = [("above" if k > 200 else "below", names[winner[k]]) for k in near]
+        one = len({name for _, name in sides}) == 1
+        assert told[4] == (sides[0][1] if one else "another")
+        assert told[5] == ("" if one else ": " + ", ".join(f"{name} {side}" for side, name in sides))
+        for part, value in ((told[0], lambda k: factor[k] * ratio), (told[2], lambda k: 100 * (
+                odds := factor[k] * prevalence / (1 - prevalence)) / (1 + odds))):
+            borders = re.findall(rf"(below|above) about {N}", part)
+            assert [side for side, _ in borders] == [side for side, _ in sides]
+            for k, (_, border) in zip(near, borders):  # between the points that decide otherwise
+                ends = sorted((value(k), value(k + (1 if k < 200 else -1))))
+                assert .995 * ends[0] <= float(border.replace(",", "")) <= 1.005 * ends[1]
+                assert border in found.words() or part == told[2]
         return
     if top["cost"] >= constant["cost"].min():
         assert says(re.search(rf"would have to cost {N} per case less", text)[1],
@@ -134,6 +141,9 @@ def test_what_would_change_it(name):
 
 # ---- both sides of every limit
 
+FREE = CostMatrix([[0, 1], [0, 1]], decisions=["wait", "act"])
+
+
 def test_what_is_said_at_both_sides_of_told_apart():
     "Use, not shown, no model, no verdict, no need; 'saves' only where an interval says so."
     verdicts = {name: said(two(n0=80, n1=20, alarms=(a, 40), misses=(m, 19)))["Verdict"]
@@ -151,8 +161,7 @@ def test_what_is_said_at_both_sides_of_told_apart():
     z = np.zeros(60, int)
     assert said(evaluate(z, {"a": Decisions(z)}, COSTS, rng=0))["Verdict"].startswith(
         "No verdict: always 0 costs 0 per case (95% interval 0 to ")
-    assert "right for every class" in said(evaluate(z, {"a": Decisions(z)}, [[0, 1], [0, 1]],
-                                                    rng=0))["Verdict"]
+    assert "right for every class" in said(evaluate(z, {"a": np.full(60, "wait")}, FREE, rng=0))["Verdict"]
 
 
 @pytest.mark.parametrize("errors, apart", [((30, 38), False), ((30, 42), False), ((30, 48), False),
@@ -228,24 +237,23 @@ SLIPS = {
     "the wrong rival": (page, "_decide", "against {v.naive}", "against {v.next}"),
     "cheaper and costlier exchanged": (page, "_sure", '-1 if pair["first"] == v.model else 1',
                                        '1 if pair["first"] == v.model else -1'),
-    "names exchanged": (page, "_sure", "{v.model} is cheaper than {v.naive}",
-                        "{v.naive} is cheaper than {v.model}"),
-    "dearer where it is not": (page, "_sure", "if least < 0", "if least > 0"),
+    "names exchanged": (page, "_lines", "than {pair[1]}", "than {pair[0]}"),
+    "dearer where it is not": (page, "_lines", "-1 if high < 0", "-1 if low < 0"),
     "not told apart is told apart": (page, "_lines", '"told apart" if row["told_apart"]',
                                      '"told apart" if not row["told_apart"]'),
-    "approximate the other way round": (page, "_lines", "turned = -1 if", "turned = 1 if"),
+    "approximate the other way round": (page, "_lines", "turned = -way if", "turned = way if"),
     "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
-    "above is below": (page, "_change", "{'above' if factor > 1 else 'below'}",
-                       "{'below' if factor > 1 else 'above'}"),
+    "above is below": (page, "_change", '"above" if factor > 1 else "below"',
+                       '"below" if factor > 1 else "above"'),
     "prevalence for odds": (page, "_change", "odds / (1 + odds)", "odds"),
-    "here for there": (page, "_change", "names[other]} would", "names[here]} would"),
+    "here for there": (page, "_change", "names[other] for", "names[here] for"),
     "constants exchanged": (page, "_change", "in report.decisions", "in report.decisions[::-1]"),
     "one case fewer": (page, "_cases", "np.floor(many[k]) + 1", "np.floor(many[k])"),
     "the other sign": (page, "_cases", "case.losses(other) - case.losses(decided)",
                        "case.losses(decided) - case.losses(other)"),
     "the safer rival": (page, "_undone", "min(found)", "max(found)"),
-    "nearest for farthest": (robustness, "nearest_change", ".argmin()]", ".argmax()]"),
-    "a tie to the model": (robustness, "nearest_change", "np.ones_like(product)", "0 * product"),
+    "nearest for farthest": (robustness, "nearest_changes", "[-1:], 1)", "[:1], 1)"),
+    "a tie to the model": (robustness, "nearest_changes", "np.ones_like(product)", "0 * product"),
     "one-sided": (robustness, "_rejects", "2 * share_above", "share_above"),
     "told where it is not": (robustness, "_words", "if sure[i]", "if not sure[i]"),
     "the loser wins": (robustness, "_words", "{name} is the cheapest. At",
@@ -364,11 +372,11 @@ def test_net_benefit_of_each_rung():
 
 
 PLAIN = (set("""
-a about above after against all always amount amounts an and anew anything are as at auto be below best but by can case cases change cheaper cheapest check checks
+a about above after against all always amount amounts an and anew another anything are as at auto be below best but by can case cases change cheaper cheapest check checks
 class come cost costliest costs data decided decides decisions depends differ difference do each every f few first for found from g has have here how hundred
-hundredth in is it its known largest lead less like line lines looks loss lowest method minus model models more most need never next no not notes nothing occur
-of on one ones only or order other over own per possible rate read records report right s sample samples saves saving second seen show side small stand stays
-sure taken than that the their these they this times to too undo unseen unsure up use uses verdict was what which while with word would wrong
+hundredth in is it its known largest lead less like line lines looks loss lowest method minus model models more most need needed never next no not notes nothing occur
+of on one ones only or order other over own per possible rate rather read records report right s sample samples saves saving second seen show side small stand stays
+sure taken tell than that the their these they this times to too undo unseen unsure up use uses verdict was what whether which while with word would wrong
 """.split()))
 
 

@@ -551,11 +551,13 @@ def test_capacity_ties_are_decided_by_lot():
 
 def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
     fits = cross_fit(read_samples(Y, {"p": P, "s": Scores(S), "d": S > 0}, COSTS), rng=0)
+    named = cross_fit(read_samples(Y, {"p": P, "s": Scores(S)}, CostMatrix(COSTS, decisions=["no", "yes"])),
+                      rng=0)
     for name, values in (("p", P), ("s", S)):
         queue = fits.queue(name)
         assert (np.diff(values[np.argsort(queue.place)])
                 <= 0).all() and queue.place.max() + 1 == len(np.unique(values))
-        turned = fits.at_costs(CostMatrix([[5, 0], [0, 1]])).queue(name)  # decision 1 is for class 0
+        turned = named.at_costs(CostMatrix([[5, 0], [0, 1]], decisions=["no", "yes"])).queue(name)  # decision 1 is for class 0
         np.testing.assert_array_equal(turned.place, queue.place.max() - queue.place)
     own = fits.at_costs(OWN).queue("p", "bayes")
     saving = P * OWN.array[:, 1, 0] - (1 - P) * OWN.array[:, 0, 1]

@@ -38,6 +38,7 @@ from cost_eval import rivals
 from cost_eval import scores as sc
 from cost_eval import training as tr
 from cost_eval import weighted_accuracy as wa
+from cost_eval.__main__ import _in_the_shell as in_the_shell
 from cost_eval.core import same
 from cost_eval.costs import as_costs
 from cost_eval.policies import fit_rule
@@ -740,3 +741,24 @@ def test_every_message_that_advises_code_is_tried(name, messages):
             for part in parts if ADVISED.search(part)) for said in messages.values())
                and not any(known in " ".join(parts) for known in TRIED_ELSEWHERE)]
     assert untried == []
+
+
+# ---- in the shell's grammar
+
+def test_no_message_speaks_python_in_the_shell(messages):
+    """No argument=, call, index or mapping is left of what is raised here; what is wrong is still said, and
+    what a user called like Python stays."""
+    said = list(messages.values())
+    for call, *_ in REFUSED.values():
+        with pytest.raises((ValueError, TypeError, KeyError)) as refused:
+            call()
+        said.append(str(refused.value))
+    with pytest.raises(ValueError) as refused:
+        ce.evaluate(["a", "b"], {"P (x=a)": [.1, .9]}, [[0, 1], [5, 0]], positive="c=d")
+    assert "'c=d' is unknown; there are a, b" in in_the_shell(str(refused.value))
+    for message in said:
+        shown = in_the_shell(message)
+        bare = re.sub(r"(?<!\w)'[^']*'|\"[^\"]*\"|--[a-z-]+=|there are [^;]*|COL=CLASS|LIMIT,...", "", shown)
+        assert not re.search(r"[a-z_]+=|\w\(|\w\[|\{|(?<!\w)\.[a-z]|\by_true\b", bare), (message, shown)
+        first = re.split("[;(=,]", message.partition(": ")[2])[0].replace("y_true", "--label").strip()
+        assert first in shown or ADVISED.search(message.partition(";")[0]), (message, shown)

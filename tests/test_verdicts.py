@@ -179,8 +179,7 @@ def sentences_agree(r):
 def sure_agrees(r, said, top, naive, saved):
     "Both lines of both comparisons, the right way round."
     pair = rf"{N} to {N} \(conservative(?:\) or {N} to {N} \(approximate\)|; too few costly cases for an approximate line\)), (not told apart|told apart)"
-    found = re.findall(rf"cheaper than (.+?) by {pair}",
-                       said) + re.findall(rf"; than (.+?), the next model, by {pair}", said)
+    found = re.findall(rf"(cheaper|dearer) than (.+?)(?:, the next model,)? by {pair}", said)
     asked = [("saving", naive["model"], saved["low"], saved["high"], saved["told_apart"])]
     if len(r.best) > 1:
         second = r.best.iloc[1]["model"]
@@ -188,9 +187,12 @@ def sure_agrees(r, said, top, naive, saved):
                 second})
         ends = (-d["high"], -d["low"]) if d["first"] == top["model"] else (d["low"], d["high"])
         asked.append(("difference", second, *ends, d["told_apart"]))
-    assert len(found) == len(asked) and said.startswith(f"At 95%, {top['model']} is cheaper")
-    assert ("Below 0 it is dearer." in said) == any(low < 0 for _, _, low, *_ in asked)
-    for (name, low, high, near_low, near_high, told), (question, other, *ends, apart) in zip(found, asked):
+    assert len(found) == len(asked) and said.startswith(f"At 95%, {top['model']} is ")
+    assert ("Below 0 it is dearer." in said) == any(low < 0 <= high for _, _, low, high, _ in asked)
+    for (way, name, low, high, near_low, near_high, told), (question, other, *ends, apart) in zip(found, asked):
+        sign = -1 if way == "dearer" else 1
+        ends = sorted(sign * end for end in ends)
+        assert (way == "dearer") == (sign * ends[0] < 0 and sign * ends[1] < 0)
         assert (name == other and says(low, ends[0]) and says(high, ends[1]) and (told == "told apart")
                 == apart)
         line = r.approximate[r.approximate["question"] == question]
@@ -199,8 +201,8 @@ def sure_agrees(r, said, top, naive, saved):
         assert bool(near_low) == np.isfinite(line["low"])
         if near_low:
             turned = question == "difference" and line["model"] == top["model"]
-            assert [says(near_low, -line["high"] if turned else line["low"]), says(near_high, -line["low"]
-                    if turned else line["high"])] == [True, True]
+            near = sorted((-1 if turned else 1) * sign * line[end] for end in ("low", "high"))
+            assert says(near_low, near[0]) and says(near_high, near[1])
             assert ("The lines differ" in said) or (line["p_value"] < .05) == apart
 
 
