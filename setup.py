@@ -14,7 +14,7 @@ cfg = config["DEFAULT"]
 class SdistWithSources(sdist):
     """The source distribution carries what the package is made from, and what its tests need: all but the papers' data, which are not ours."""
 
-    sources = ("settings.ini", "Makefile", "_quarto.yml", "*.md", "*.cff", "nbs/[!.]*.*", "tests/*.py", "tests/*.csv", ".ci/*", ".ci/site/**/*")
+    sources = ("settings.ini", "Makefile", "_quarto.yml", "*.md", "*.cff", "nbs/[!.]*.*", "tests/*.*", ".ci/*", ".ci/site/**/*")
 
     def make_release_tree(self, base_dir, files):
         """Add them to what setuptools finds."""

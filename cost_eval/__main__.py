@@ -15,6 +15,7 @@ __all__ = ['main']
 import argparse
 import csv
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -463,11 +464,24 @@ _REMEDIES = {
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
-_QUOTED = re.compile(r"there are [^;]*|(?<!\w)'[^']*'|\"[^\"]*\"")  # a user's names are no Python
-_GROUP = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]")
+_QUOTED = r"there are [^;]*|(?<!\w)'[^']*'|\"[^\"]*\""  # a user's names are no Python
+_GIVEN = re.compile(
+    rf"{_QUOTED}|(?<![-\w])(?P<name>[a-z_]+)=(?P<value>'[^']*'|\"[^\"]*\"|\.?\d[\d.]*|)(?=[\s,;.:)]|$)"
+    r"|(?<!\()\b(?P<word>y_true|sample_weight)\b(?![=\[.])"
+)
 _ASIDE = re.compile(r" \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 _PYTHON = re.compile(r"(?<![-\w])[a-z_]+=|\w[(\[]|\{|(?<!\w)\.[a-z]|==|^ \([a-z]+_[a-z_]+\)$")
-_GIVEN = re.compile(r"(?<![-\w])([a-z_]+)=('[^']*'|\"[^\"]*\"|\.?\d[\d.]*|)(?=[\s,;.:)]|$)")
+
+
+def _is_python(text: str) -> bool:
+    return bool(_PYTHON.search(re.sub(_QUOTED, "''", text)))
+
+
+def _without_python(clause: str) -> str:
+    "A clause up to its Python; nothing of one that then says only for what that were."
+    parts = [*itertools.takewhile(lambda part: not _is_python(part), clause.split(", "))]
+    said = ", ".join(parts)
+    return said if said == clause else "" if re.match("$|[IiOo][fr] ", said) else f"{said}; "
 
 
 def _flag(argument: str) -> str:
@@ -476,56 +490,31 @@ def _flag(argument: str) -> str:
     return option.split()[0] if option.count("--") == 1 else argument
 
 
+def _given(found) -> str:
+    "An argument as its option, with the value that it is given."
+    name, value = found["name"] or found["word"], found["value"]
+    flag = _flag(name) if name else ""
+    if flag in ("", name, "--costs"):
+        return found[0]
+    value = shlex.quote(value.strip("'\"")) if value else ""
+    return f"{flag}={value}" if value else flag
+
+
 def _in_the_shell(message: str) -> str:
     "The library's words with arguments as options, without what they advise in Python; and the option."
     argument = message.partition(":")[0].partition("[")[0]
     option = _OPTIONS.get(argument)
     for words, instead in _REMEDIES.items():
         option = instead if words in message else option
-    said = _flag(argument) + message.removeprefix(argument) if option else message
-    said = re.sub(r"^min_rates\['(\w+)'\]", r"--min-\1", said)
+    said = re.sub(r"^min_rates\['(\w+)'\]", r"--min-\1", message)
+    said = _flag(argument) + said.removeprefix(argument) if argument in _OPTIONS else said
     said = re.sub(r"(--[a-z]+|\bmodel)s?\[('[^']*'|\"[^\"]*\")\](?!\.)", r"\1 \2", said)
-    said = re.sub(r"(?<!\()\b(y_true|sample_weight)\b(?![=\[.])", lambda word: _flag(word[0]), said)
-    said = _ASIDE.sub(lambda aside: "" if _PYTHON.search(_covered(_given(aside[0]), 0)) else aside[0], said)
-    said = _without_python(_given(said))
+    said = _ASIDE.sub(lambda aside: "" if _is_python(aside[0]) else aside[0], _GIVEN.sub(_given, said))
+    first, *clauses = re.split(r"(?<=; )|(?<=[a-z)]\. )", said)
+    what = _without_python(first) or first.partition(": ")[0]
+    said = (what + "".join(map(_without_python, clauses))).strip().rstrip(";")
     told = not option or any(f"{flag}=" in said for flag in re.findall("--[a-z-]+", option))
     return said if told else f"{said} (here: {option})"
-
-
-def _given(text: str) -> str:
-    "Arguments with a value as options with it."
-
-    def told(found) -> str:
-        flag, value = _flag(found[1]), found[2].strip("'\"")
-        return found[0] if flag in (found[1], "--costs") else f"{flag}={shlex.quote(value)}" if value else flag
-
-    return _GIVEN.sub(told, text)
-
-
-def _covered(text: str, deep: int = 9) -> str:
-    "A text of the same length without its quotations, and without what stands in brackets."
-    text = _QUOTED.sub(lambda found: "q" * len(found[0]), text)
-    marks = str.maketrans("([{", "\1\2\3"), str.maketrans("\1\2\3", "([{")
-    for _ in range(deep):
-        text = _GROUP.sub(lambda found: found[0][0].translate(marks[0]) + "q" * (len(found[0]) - 1), text)
-    return text.translate(marks[1])
-
-
-def _without_python(text: str) -> str:
-    "Each clause up to what is Python in it; none that then only says for what that would be."
-    first = re.match(r".+?(?:; |\. (?=[A-Z])|$)", _covered(text))
-    if first:  # what is wrong is said in any case
-        text = re.sub("(?<![-\w])([a-z_]+)=", r"\1 ", text[: first.end()]) + text[first.end() :]
-    covered, kept = _covered(text), ""
-    for clause in re.finditer(r".+?(?:; |\. (?=[A-Z])|\? |$)", covered):
-        bad, end = _PYTHON.search(clause[0]), clause.end()
-        if bad:
-            parts = [found.start() for found in re.finditer(", |: ", clause[0][: bad.start() + 1])]
-            least = 2 if re.match("If |if ", clause[0]) else 1
-            told = len(parts) >= least and not re.match("of |or ", clause[0])
-            end = clause.start() + (parts[-1] if told else 0)
-        kept += text[clause.start() : end] + ("; " if bad and end > clause.start() else "")
-    return kept.strip().rstrip(";")
 
 
 def _write(path, text: str):

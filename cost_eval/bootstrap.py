@@ -1775,11 +1775,10 @@ def _sizes(most):
         return None
     size, costly = np.concatenate(most, 1)
     digits = np.round(size / size.max(), 12)
-    if len(np.unique(digits[:1000])) > _SIZES:
+    known = np.unique(digits[:1000])
+    if len(known) > _SIZES or len(known := np.unique(digits)) > _SIZES:
         return np.empty((0, 3))
-    known, code = np.unique(digits, return_inverse=True)
-    if len(known) > _SIZES:
-        return np.empty((0, 3))
+    code = np.searchsorted(known, digits)
     return np.stack([np.bincount(code), np.bincount(code, costly), known * size.max()], 1)
 
 

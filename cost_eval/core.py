@@ -323,37 +323,21 @@ def _few(labels) -> str:
     return f"[{some}{', ...' if len(labels) > 3 else ''}]"
 
 # %% ../nbs/00_core.ipynb #e937227f
-_SAME = [  # names of one rate: letters are no guide, ppv is not nearly npv
-    "recall sensitivity tpr hit_rate true_positive_rate",
-    "specificity tnr selectivity true_negative_rate",
-    "fpr fall_out false_positive_rate false_alarm_rate",
-    "fnr miss_rate false_negative_rate",
-    "precision ppv positive_predictive_value",
-    "npv negative_predictive_value",
-    "fdr false_discovery_rate",
-    "for false_omission_rate",
-    "accuracy acc",
-    "error error_rate",
-    "f_beta f1 f1_score f_score",
-]
-
-
-def _same_rate(value: str) -> set | None:
-    "The other names of a rate, behind what stands before it (--min-ppv); None of what is no rate."
-    word = value.lower().replace("-", "_").replace(" ", "_")
-    pairs = ((own, names.split()) for names in _SAME for own in names.split())
-    ends = [(own, names) for own, names in pairs if f"_{word}".endswith(f"_{own}")]
-    if not ends:
-        return None
-    own, names = max(ends, key=lambda pair: len(pair[0]))
-    return {word.removesuffix(own) + other for other in names}
+_SAME = (  # names of one rate: letters are no guide, ppv is not nearly npv
+    "recall sensitivity tpr hit_rate true_positive_rate/specificity tnr selectivity true_negative_rate/"
+    "fpr fall_out false_positive_rate false_alarm_rate/fnr miss_rate false_negative_rate/"
+    "precision ppv positive_predictive_value/npv negative_predictive_value/fdr false_discovery_rate/"
+    "for false_omission_rate/accuracy acc/error error_rate/f_beta f1 f1_score f_score"
+)
 
 
 def unknown_name(value, known, name: str) -> str:
     "What to say of a name that is not among the known ones: the nearest of them, or all."
     known, low = [str(k) for k in known], [str(k).lower() for k in known]
-    near, same = difflib.get_close_matches(str(value).lower(), low, n=3, cutoff=0.5), _same_rate(str(value))
-    near = near if same is None else [k for k in low if k.replace("-", "_") in same]
+    rate = str(value).lower().removeprefix("--min-").replace("-", "_").replace(" ", "_")
+    same = next((names.split() for names in _SAME.split("/") if rate in names.split()), None)
+    near = difflib.get_close_matches(str(value).lower(), low, n=3, cutoff=0.5)
+    near = near if same is None else [k for k in low if k.removeprefix("--min-") in same]
     near = [k for k in known if k.lower() in near]
     if near:
         return f"{name}: {value!r} is unknown; did you mean {' or '.join(map(repr, near))}?"

@@ -440,8 +440,8 @@ class ExampleCosts(LabelledTable):
         if not np.isfinite(table).all():
             sample = int(np.argmin(np.isfinite(table).all((1, 2))))
             raise ValueError(
-                f"costs: NaN or infinite costs of sample {sample}; give what each error would have cost there, "
-                "whatever the class turned out to be, or drop the sample (0 where that is not known is no cost)"
+                f"costs: NaN or infinite costs of sample {sample}; give what each error would have cost, "
+                "whatever the class turned out to be, or drop the sample (0 for what is not known is no cost)"
             )
         check_addable(table, "costs")
         super().__init__(table, classes=classes, decisions=decisions)

@@ -38,7 +38,7 @@ from cost_eval.core import (
 from .costs import CostMatrix, as_priors, attainable
 from .decisions import bayes_decisions, out_of_fold, stratified_folds
 from .plotting import COLORS, DASHES, ensure_axes
-from .samples import Decisions, Posteriors, Samples, Scores, read_samples
+from .samples import Decisions, Posteriors, Samples, Scores, read_samples, refuse_told
 
 # %% ../nbs/63_hand_over.ipynb #hov011
 @result
@@ -580,6 +580,7 @@ def _readings(samples: Samples, prices: Mapping) -> tuple:
         if isinstance(given, Decisions):
             loss[j] = bill[rows, given.values]
             continue
+        refuse_told(samples.told_by_costs, "decisions that were taken elsewhere read none; in evaluate, with")
         decided = bayes_decisions(given.values, costs)
         loss[j] = bill[rows, decided]
         score[j] = (given.values * table[rows, :, decided]).sum(1)

@@ -100,6 +100,11 @@ class _Verdict(NamedTuple):
     apart: bool = False  # is the model told apart from the next?
 
 
+def _row(table, columns: list, pair: set):
+    "The row that compares these two."
+    return next(row for _, row in table.iterrows() if set(row[columns]) == pair)
+
+
 def _verdict(report) -> _Verdict:
     "The cheapest model, the best decision for everybody, and whether the one is to be used."
     ladder, top = report._rungs, report.best.iloc[0]
@@ -202,7 +207,7 @@ def _sure(report) -> str:
 
 
 def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str, bool, str]:
-    """By how much the first of a pair is cheaper, or dearer where it surely is, on the line that decides and on
+    """By how much the first of a pair is cheaper, or surely dearer, on the line that decides and on
     the approximate one; is it both; and why the lines disagree where they do.
     """
     low, high = sorted((sign * row["low"], sign * row["high"]))
@@ -232,11 +237,6 @@ def _ends(row, sign: int = 1) -> str:
     "The ends of an interval, or of the same difference the other way round."
     low, high = sorted((sign * row["low"], sign * row["high"]))
     return f"{four_digits(low)} to {four_digits(high)}"
-
-
-def _row(table, columns: list, pair: set):
-    "The row that compares these two."
-    return next(row for _, row in table.iterrows() if set(row[columns]) == pair)
 
 # %% ../nbs/58_page.ipynb #8685a40d
 def has_ratio(costs: CostMatrix) -> bool:

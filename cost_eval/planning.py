@@ -1061,7 +1061,7 @@ class RuleCheck(Result):
     drift : tuple of str
         what differs from the rows that the rule was fitted on: in shares, the range of the values, or cost,
         each at a level of .01 / 3; nothing with weights or clusters. The level holds over rules and the rows
-        that each was fitted on, not for each rule: one that saw a narrow range by chance is told so more often
+        that each was fitted on, not for each rule: one that saw a narrow range is told so more often
     history : dict
         this check and those before it, for the next one; no rows
     n : int
@@ -1216,7 +1216,8 @@ def _requirements(counts: RuleCounts, max_cost, min_rates) -> list[_Asked]:
             raise ValueError(
                 f"min_rates: {name} is of two classes and two decisions; the rule has {shape}: use max_cost"
             )
-        rates[name] = check_range(value, "min_rates", 0, 1, ends="(]", shape=(), hint="95 % is .95")
+        what = f"min_rates[{name!r}]"
+        rates[name] = check_range(value, what, 0, 1, ends="(]", shape=(), hint="95 % is .95")
     asked = [] if max_cost is None else [_cost_asked(counts, check_range(max_cost, "max_cost", shape=()))]
     asked += _rates(counts, {**counts.rule.require, **rates})
     if not asked:
@@ -1416,9 +1417,7 @@ def _dearer(counts: RuleCounts) -> Iterator[str]:
         was = [expected[part] for part in ("cost", "low", "high")]
         low, high = (was[0] + wider * (end - was[0]) for end in was[1:])
         if now is not None and (now.low > high or now.high < low):
-            shown = _interval_of(counts, _cost_asked(counts, 0.0), expected["confidence"])
-            told = _with_ends(shown.mean, shown.low, shown.high)
-            yield f"A case costs {told}; expected were {_with_ends(*was)}."
+            yield f"A case costs {short(float(now.mean))}; expected were {_with_ends(*was)}."
 
 
 def _with_ends(*cost) -> str:

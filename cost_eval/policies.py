@@ -754,7 +754,7 @@ class _Task:
         refuse_told(told)
         if rows.few_for_costs:
             self.notes.append(
-                "Each row's own costs must not be filled in by what its class turned out to be. That was looked "
+                "A row's own costs must not be filled in by what its class turned out to be. That was looked "
                 "for, but with fewer than 60 rows, or 10 of a class, most such columns pass."
             )
         return {"declared": False, "told": "", "few": rows.few_for_costs}
@@ -1736,7 +1736,7 @@ class DecisionRule(Result):
             return x
         if names is None and x.ndim == 2 and in_order(self.classes) != list(self.classes):
             raise ValueError(
-                f"values: columns without names may stand in the order of the rule, {list(self.classes)}, or, "
+                f"values: columns without names may stand in the order of the rule, {list(self.classes)}, or "
                 "as scikit-learn has them, sorted; say which, Posteriors(numpy.asarray(values), "
                 f"classes={list(self.classes)}) or classes={in_order(self.classes)}"
             )

@@ -212,7 +212,7 @@ def _steps(fits: CrossFit, name: str, rule: str) -> bool:
 
 
 def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[list, dict]:
-    """Draw folds for each model by itself, until its cost's Monte Carlo error is a tenth of half its interval;
+    """Draw folds for each model by itself, until its Monte Carlo error is a tenth of half its interval;
     a note where it is not, and the policies.
     """
     limits, most = _limits(case, priors), max(_FIRST, min(_MOST, _DECIDED // len(case.y)))
@@ -235,7 +235,8 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
             fits.draw(min(most, int(doubled)), name)
     if not left:
         return [], known
-    error = f"the Monte Carlo error of the cost of {', '.join(left)} is still {max(left.values()):.2g} of half"
+    who, worst = ", ".join(left), max(left.values())
+    error = f"the Monte Carlo error of the cost of {who} is still {worst:.2g} of half"
     return [f"Over {most} draws of the folds {error} its interval; draws= takes more."], known
 
 

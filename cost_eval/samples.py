@@ -630,7 +630,7 @@ def labelled_rows(
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
         raise ValueError(
-            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without any label "
+            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without labels "
             "nothing is known of what decisions cost"
         )
     labels = np.full(len(array), array[rows[0]], object)
@@ -665,7 +665,7 @@ def _read_costs(costs, labels: np.ndarray) -> tuple:
 
 
 def not_gained(found: CostMatrix | ExampleCosts) -> Any:
-    """The costs, unless a gain is typed as a cost: an error that is paid for, below 0 and below what the right
+    """The costs, unless a gain is typed as a cost: an error paid for, below 0 and below what the right
     decision costs; or a right decision that costs more than every error, wherever it can be taken.
 
     Parameters
@@ -706,19 +706,13 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     others = np.where(np.eye(len(table.classes), dtype=bool), -np.inf, array).max(-1)
     worst = (right[..., 0] > others).reshape(-1, len(table.classes)).all(0)
     if worst.any():
-        i = int(worst.argmax())
-        what, than = f"decision {table.classes[i]!r} for {table.classes[i]!r}", "every error about it"
-        if len(table.classes) == 2:
-            what, than = _TWO[i], "the error"
+        one = table.classes[worst.argmax()]
         raise ValueError(
-            f"costs: {what} is right and costs more than {than}; give what right decisions gain as negative "
-            "numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, classes=..., "
-            "decisions=...)"
+            f"costs: the right decision for {one!r} costs more than each error; give what right decisions gain "
+            "as negative numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, "
+            "classes=..., decisions=...)"
         )
     return table
-
-
-_TWO = ("a true negative (tn)", "a true positive (tp)")
 
 # %% ../nbs/06_samples.ipynb #smp036
 #| code-fold: true
@@ -779,7 +773,7 @@ def _renamed(labels: np.ndarray, table, origin: str, positive):
         )
     named = {written(v): v for v in seen}
     if written(positive) not in named:
-        raise ValueError(f"{unknown_name(positive, named, 'positive')} (the labels of y_true)")
+        raise ValueError(f"{unknown_name(positive, named, 'positive')} (of the true labels)")
     others = [v for v in seen if written(v) != written(positive)] or [f"not {written(positive)}"]
     classes = (others[0], named[written(positive)])
     decisions = classes if table.decisions == (0, 1) else table.decisions
@@ -870,6 +864,11 @@ def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs; wi
     instead : str
         what does not read the costs, and where it is declared that they are known
 
+    Returns
+    -------
+    None
+        where `told` is empty
+
     Raises
     ------
     ValueError
@@ -904,7 +903,7 @@ def _columns_of_costs(costs: ExampleCosts) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _telling(counts: np.ndarray) -> tuple[int, int, int] | None:
-    """First and last of the ascending values, (V, K) rows of each class, that tell a class, and which; from K on
+    """First and last of the ascending values, (V, K) rows a class, that tell a class, and which; from K on
     all classes but one.
     """
     n, K = counts.sum(), counts.shape[1]
@@ -1017,7 +1016,7 @@ def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatri
     areas = [_mean_area(model.values[:, order], y) for order in (slice(None), place)]
     read = [f"as {way} {area:.2f}" for way, area in zip(ways, areas)]
     raise ValueError(
-        f"{argument}: columns without names may stand in the order of the costs or, as scikit-learn has them, "
+        f"{argument}: columns without names may stand in the order of the costs or, as in scikit-learn, "
         f"sorted. Areas under the ROC curve, {' and '.join(read)}; say which, "
         f"Posteriors(numpy.asarray(values), classes={ways[0]}) or classes={ways[1]}"
     )
@@ -1153,8 +1152,8 @@ def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) 
         place = positions(objects([label]), costs.classes)
         if place is None or np.ndim(classes) and len(classes) != 1:
             raise ValueError(
-                f"{argument}: classes={classes!r} must name the one class whose probability this is, of "
-                f"{list(costs.classes)}"
+                f"{argument}: the one class whose probability this is must be of {list(costs.classes)}, got "
+                f"{classes!r}; name it, classes=[{costs.classes[1]!r}]"
             )
         p = p if place[0] else 1 - p
     return Posteriors(np.column_stack([1 - p, p]))

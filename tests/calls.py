@@ -14,11 +14,16 @@ import functools
 import inspect
 import io
 import json
+import os
 import re
+import shutil
+import sys
 import tempfile
 import zlib
 from functools import partial
 from pathlib import Path
+from unittest import mock
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -106,12 +111,6 @@ def written(text):
     return {"written": len(str(text)) > 100}
 
 
-def prices_in(recipe):
-    "The costs of a recipe; at the base with what they were read as."
-    costs = recipe["costs"]
-    return np.array(costs["array"] if isinstance(costs, dict) else costs)
-
-
 def then_and_now(change):
     "What two months cost, and the rates of errors; at the base two tables of a record."
     columns = ["model", "then", "now"]
@@ -171,9 +170,18 @@ def dot_to_move(page):
 
 def asked_in_the_app(app):
     "The page after its questions, at another price and prevalence."
-    for control, value in {"label": "y", "positive": 1, "fn": 25., "prevalence": "2 %", "panel": "map"}.items():
-        getattr(app, control).value = value
+    app.label.value, app.positive.value, app.fn.value = "y", "ill", 25.
+    app.prevalence.value, app.panel.value = "2 %", "map"
+    app.prepare.click()
     return [tables(app.report), app.chosen(), len(app.lines()), sorted(app.panel.options)]
+
+
+def answered_in_the_app(app):
+    "The page of a file after its questions: the positive class, and what each error costs."
+    app.choice.value = "ill"
+    for cost in ("1", "10"):
+        app.answer.value = cost
+    return tables(app.report)
 
 
 def rates(counts):
@@ -259,6 +267,42 @@ def items():
     ce.discover()
     slow = ("bootstrap/figure2", "cost_score/table6-study")
     return {name: item for name, item in ce.ITEMS.items() if name not in slow}
+
+
+def example():
+    return ce.example_frame().set_axis(["id", "y", "a", "b", "site"], axis=1)
+
+
+def repeated(p, **wrong):
+    "A claim of the book whose margins are what is stored."
+    record = list(ce.stored().values())[p.number % 6]
+    told = {"margin": lambda seed: record.values[seed - record.first], "first": record.first} | wrong
+    return Call(record.name, of=record.of, **told).then(lambda found: found.held)
+
+
+def kept(claim, *args, **options):
+    "A claim that is stored anew, in a copy of the records."
+    home = sys.modules[claim.__module__]
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, COST_EVAL_CLAIMS="store"), \
+            mock.patch.object(home, "STORE", Path(shutil.copy(home.STORE, folder))):
+        return claim(*args, **options)
+
+
+def not_at_hand(fetch, name):
+    "That a data set is named which is not at hand, where no host answers."
+    files = [file for one in ce.DATASETS.values() for form in one.forms for file in form.files]
+    hosts = {urlsplit(url).netloc for file in files for url in file.urls}
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, COST_EVAL_DATA=folder):
+        try:
+            return fetch(name, into=folder, data_dir=folder, unreachable=hosts)
+        except LookupError as error:
+            return [name in str(error), folder in str(error), "could not be reached" in error.reason]
+
+
+def partitioned(p):
+    "The file of a problem as a Dask data frame."
+    import dask.dataframe as dd
+    return dd.from_pandas(p.frame, npartitions=3)
 
 
 def lazy(values):
@@ -448,6 +492,8 @@ DECISIONS = {
         "best_threshold": lambda p: Call(
             p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight,
             require={"recall": .8, "workload": .7} if p.has("shown") else None),
+        "best_threshold_counted": lambda p: Call(
+            ce.threshold_counts(p.y, p.scores()), p.costs, priors=p.maybe.priors),
         "reliability": lambda p: Call(p.y, p.posteriors()[:, 1], bins=5).then(with_plot),
         "IsotonicCalibrator": lambda p: Call().then(
             lambda steps: steps.fit(p.scores(), p.y, sample_weight=p.maybe.weight).transform(p.scores(1))),
@@ -471,6 +517,7 @@ SAMPLES = {
     "Samples.take": lambda p: Call(p.samples, np.arange(p.n) % 3 > 0),
     "Samples.target_priors": lambda p: Call(p.samples, p.priors),
     "labelled_rows": lambda p: Call(p.gaps, p.looked_up, sample_weight=p.maybe.weight),
+    "long_form": lambda p: Call({"anna": p.truth, "ben": p.gaps}, sample_weight=p.maybe.weight),
     "read_table": lambda p: {
         form: Call(frame, **said).then(columns) for form, (frame, said) in p.forms.items()},
     "read_file": lambda p: {
@@ -623,8 +670,7 @@ REPORT = {
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
     "Report.plot": lambda p: Call(p.report).then(drawn),
     "Report.with_costs": lambda p: Call(p.report, 1 + p.prices).then(tables),
-    "Report.recipe": lambda p: Call(p.report).then(
-        lambda recipe: [recipe["settings"], recipe["again"], prices_in(recipe)]),
+    "Report.recipe": lambda p: Call(p.report).then(lambda recipe: [recipe["settings"], recipe["again"]]),
     "Report.compare": lambda p: Call(p.report, p.other_report).then(then_and_now),
     **two({
         "evaluate scores": lambda p: {rule: evaluation(p, "scores", p.costs, rule=rule, draws=3)
@@ -647,8 +693,8 @@ SPECIAL = {
     "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.table, drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
     "cascade": lambda p: Call(
-        p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5}, folds=3).then(
-            lambda plan: [plan, plan.table]),
+        p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5},
+        folds=3).then(lambda plan: [plan, plan.table]),
     "bounds_without_labels": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
         versus=p.decided(1) if p.has("shown") else None),
@@ -735,6 +781,8 @@ PAPERS = {
         "weight_range_from_ranking": lambda p: Call(RANKINGS[p.n % 3], float(p.shares[1])).then(with_plot),
         "weight_range_from_ranking of models": lambda p: Call(
             ["x", ("y", "z")], .2, models={"x": (.5, .6), "y": (.9, .5), "z": (.6, .8)}),
+        "plot_weight_range": lambda p: Call(
+            ce.weight_range_from_ranking(RANKINGS[p.n % 3], float(p.shares[1]))).then(drawn),
         "rank_correlation": lambda p: Call(p.losses(), p.scores(), n0=2. if p.has("shown") else None),
         "weighted_spearman": lambda p: Call(p.scores()[:9], p.scores(1)[:9], standardized=p.has("shown")),
         "spearman_moments": lambda p: Call(p.n % 7 + 5, n_draws=500),
@@ -743,6 +791,8 @@ PAPERS = {
         "cost_correlation": lambda p: Call(
             100 * p.amounts[:30], [.2, .5], .3, metrics=["mcc", "f_beta"], n_samples=3, skill=1.,
             weighted="worst" if p.has("shown") else None, rng=0),
+        "correlation_samples": lambda p: Call(
+            100 * p.amounts[:20], [.2, .5], [.3, .6], metrics=["mcc", "f_beta"], n_samples=2, rng=0),
         "study_ranks": lambda p: Call(100 * p.amounts[:30], .3, .6, "mcc", rng=0).then(with_plot),
         "plot_correlation_map": lambda p: Call(ce.cost_correlation(
             100 * p.amounts[:20], [.2, .5], [.3, .6], metrics="mcc", n_samples=2, rng=0), "mcc").then(drawn),
@@ -798,6 +848,8 @@ DOORS = {
         p.files, [command(p, "--save-rule", "@rule.json"), *2 * [[
             "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost", str(p.bounds[1] / 3),
             "--history", "@checks.json"]]]).by(shell),
+    "main again": lambda p: Call(
+        p.files, [command(p, "--save-recipe", "@last.toml"), command(p, "--recipe", "@last.toml")]).by(shell),
     "main example": lambda p: Call({}, [["example", "@cases.csv"]], ["cases.csv"]).by(shell),
     "main refuses": lambda p: {
         option: Call(p.files, [command(p, f"--{option}", "nosuch")]).by(shell)
@@ -807,8 +859,8 @@ DOORS = {
     "main reproduce": lambda p: Call({}, [["reproduce", "cost_score/figure2", "--out", "@out"]]).by(shell),
     "run_item": lambda p: {
         name: Call(item).then(lambda found: found.table) for name, item in items().items()},
-    "App": lambda p: Call(ce.example_frame().rename(columns={"label": "y"}).replace({"ill": 1, "well": 0})).then(
-        asked_in_the_app),
+    "App": lambda p: {"a frame": Call(example()).then(asked_in_the_app),
+                      "a file": Call(example(), "cases.csv").by(from_file).then(answered_in_the_app)},
     "explorer": lambda p: Call().by(dot_to_move),
     **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
     "scale.confusion_counts": lambda p: Call(
@@ -816,12 +868,24 @@ DOORS = {
         sample_weight=lazy(p.maybe.weight)),
     "scale.joint_counts": lambda p: Call(
         lazy(p.y), lazy(p.decided()), lazy(p.decided(1)), classes=p.classes, decision_labels=p.choices),
+    "scale.confusion_counts of a table": lambda p: Call(
+        "y", "decided", classes=p.classes, decision_labels=p.choices, groups="g" if p.has("groups") else None,
+        data=partitioned(p)),
     "scale.losses": lambda p: Call(lazy(p.y), lazy(p.decided()), p.named_costs).then(computed),
     "scale.evaluate": lambda p: Call(
         lazy(p.y), {"a": lazy(p.decided()), "b": lazy(p.decided(1))}, p.named_costs, priors=p.maybe.priors,
         groups=lazy(p.maybe.groups), rng=0).then(tables),
     "overview": lambda p: Call(),
     "places": lambda p: Call(),
+    "by_paper": lambda p: Call().was(lambda: Call(ce.stored_board(), ce.stored_rows())),
+    "stored_rows": lambda p: Call(),
+    "moved": lambda p: Call([ce.run_item(items()["cost_score/figure1"])]),
+    "published": lambda p: Call("zhao2025", "table2"),
+    "claim": lambda p: {
+        "as stored": repeated(p), "stored anew": repeated(p).by(kept), "other draws": repeated(p, first=7),
+        "another margin": repeated(p, margin=lambda seed: 9.)},
+    "fetch": lambda p: {name: Call(name).by(not_at_hand) for name in ("telco", "kdd", "loan")},
+    "names": lambda p: Call(["ferrer", "te*"], small=p.has("shown")),
     "by_author": lambda p: Call("zaho"),
     "describe": lambda p: Call(),
     "display_name": lambda p: {name: Call(name) for name in ("cohen_kappa", "model A", "f_beta")},
@@ -839,6 +903,8 @@ DOORS = {
                 "--posteriors", "p_0=0,p_1=1"]], ["decided.csv"]).by(shell),
         "scale.threshold_counts": lambda p: Call(
             lazy(p.y), lazy(p.scores()), sample_weight=lazy(p.maybe.weight)),
+        "scale.evaluate of a table": lambda p: Call(
+            "y", {"a": "score"}, p.outcomes, data=partitioned(p), clusters="cl", rng=0).then(tables),
         "scale.best_threshold": lambda p: Call(
             lazy(p.y), lazy(p.scores()), p.costs, sample_weight=lazy(p.maybe.weight)),
         "scale.evaluate of two": lambda p: Call(
@@ -853,8 +919,9 @@ RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0},
           "another": {"rule": "nosuch"}}
 RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
-          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview", "places",
-                           "App", "explorer", *(f"explore_{what}" for what in WIDGETS)], 6)}
+          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview",
+                           "places", "by_paper", "stored_rows", "moved", "App", "explorer",
+                           *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,
          **PAPERS, **DOORS}
 

@@ -84,17 +84,17 @@ BAD = {
                                   "there are 3 classes; write a table with the line 'class,a,b,c' on top"),
     "both costs": (None, ["--fp", 1, "--costs", "c.csv"], "--costs: c.csv and --fp both price errors"),
     "no positive": (None, FP,
-                    "say --positive=well or --positive=ill, or name the classes of the costs, negative first"),
+                    "say --positive=well or --positive=ill, or name the classes of the costs"),
     "no positive: the option": (None, FP, "--label: the labels ['ill', 'well'] do not"),
     "unknown positive": (None, [*FP, "--positive", "sick"],
-                         "--positive: 'sick' is unknown; there are ill, well (the labels of --label) (here: "
+                         "--positive: 'sick' is unknown; there are ill, well (of the true labels) (here: "
                          "--positive"),
     "unknown label": (None, [*ILL, "--label", "lable"], "did you mean 'label'? (here: --label"),
     "unknown model": (None, [*ILL, "--scores", "tow"],
                       "cost-eval: model 'tow': 'tow' is unknown; did you mean 'two'?"),
     "unknown posteriors": (None, [*ILL, "--posteriors", "q"], "no column begins with 'q_'; there are ['id'"),
     "unknown class of a column": (None, [*ILL, "--posteriors", "one=sick"],
-                                  "classes ['sick'] must name the one class"),
+                                  "the one class whose probability this is must be of ['well', 'ill'], got ['sick']"),
     "unknown group": (None, [*ILL, "--group", "sight"], "--group: 'sight' is unknown; did you mean 'site'?"),
     "unknown rule": (None, [*ILL, "--rule", "bays"],
                      "rule: 'bays' is unknown; did you mean 'bayes'? (here: --rule"),
@@ -219,9 +219,8 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
     with pytest.raises(ValueError) as asked:
         evaluate(frame["label"], models, dict(fp=1, fn=20), priors=.05, rng=0)
     app = App(read_upload("scores.csv", (tmp_path / "scores.csv").read_bytes()))
-    assert app.report is None and "Which is the positive class" in app.says.value and re.sub(
-        "positive='(.*?)'", r"--positive=\1", str(asked.value).partition(", or name")[0]).replace(
-        "y_true:", "cost-eval: --label:") in call(capsys, tmp_path / "scores.csv", *options)[2]
+    assert app.report is None and "Which is the positive class" in app.says.value and str(
+        asked.value).partition(";")[0].replace("y_true:", "cost-eval: --label:") in call(capsys, tmp_path / "scores.csv", *options)[2]
     app.positive.value, app.fn.value, app.prevalence.value = "ill", 20., ".05"
     for rule, capacity in (("calibrated", None), ("tuned", None), ("bayes", 150), ("as given", .1)):
         here = evaluate(frame["label"], models, dict(fp=1, fn=20), positive="ill", priors=.05, rule=rule,
@@ -229,7 +228,7 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         app.rule.value, app.capacity.value = rule, "" if capacity is None else str(capacity)
         limit = [] if capacity is None else ["--capacity", capacity]
         out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
-        assert (here.summary() in out and app.report.summary() == here.summary()
+        assert (command._noted(here.summary()) in out and app.report.summary() == here.summary()
                 and "the cheapest of 2 models" in out)
         assert all(escape(line, quote=False) in app.says.value + app.more.value
                    for line in answers(here).values())

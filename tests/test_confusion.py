@@ -224,8 +224,9 @@ def test_probabilities_are_no_decisions(kind):
     p = p.tolist() if kind is list else p.astype(kind)
     d = rng.integers(0, 2, 2000)
     costs = ce.CostMatrix.binary(fp=1, fn=5)
-    doors = [lambda: ce.confusion_counts(y, p), lambda: ce.confusion_counts(p, y), lambda: ce.joint_counts(y, d, p),
-             lambda: ce.joint_counts(y, p, d), lambda: ce.confusion_counts(y, p, classes=[0, 1]),
+    doors = [lambda: ce.confusion_counts(y, p), lambda: ce.confusion_counts(p, y),
+             lambda: ce.joint_counts(y, d, p), lambda: ce.joint_counts(y, p, d),
+             lambda: ce.confusion_counts(y, p, classes=[0, 1]),
              lambda: ce.confusion_counts(y, p, classes=costs), lambda: ce.losses(y, p, costs),
              lambda: ce.evaluate(y, ce.Decisions(p), costs)]
     for door in doors:

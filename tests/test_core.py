@@ -415,3 +415,16 @@ def test_pandas_alone_asks_for_no_book(monkeypatch):
         core.pandas()
     with pytest.raises(ImportError, match=r"matplotlib is needed for this: pip install .cost_eval\[book\]"):
         core.pyplot()
+
+
+@pytest.mark.parametrize("value, meant, never", [
+    ("ppv", "precision", "npv"), ("sensitivity", "recall", "specificity"), ("TNR", "specificity", "tpr"),
+    ("fdr", None, "fpr"), ("miss rate", "fnr", "fpr"), ("--min-ppv", "--min-precision", "--min-npv"),
+    ("false_positive_rate", "fpr", "fnr"), ("acc", "accuracy", "recall")])
+def test_a_rate_by_another_name_is_not_guessed_by_its_letters(value, meant, never):
+    rates = "recall tpr fnr specificity fpr precision npv accuracy".split()
+    head = "--min-" if value.startswith("--") else ""
+    said = core.unknown_name(value, [head + rate for rate in rates], "x")
+    assert (f"did you mean {meant!r}" in said) if meant else "did you mean" not in said
+    assert f"mean {never!r}" not in said and f"or {never!r}" not in said
+    assert "did you mean 'recall'?" in core.unknown_name("recal", rates, "x")

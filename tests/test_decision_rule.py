@@ -147,7 +147,8 @@ def test_values_in_every_form():
                    Posteriors(P3), P3.tolist()):
         assert (rule.decide(values) == rule.decide(P3)).all()
     two = fit_rule(read_samples(L, P, COSTS))
-    for values in (P, pd.Series(P), stated(np.column_stack([1 - P, P]), ["well", "ill"]), pd.DataFrame({"ill": P, "well": 1 - P}),
+    for values in (P, pd.Series(P), stated(np.column_stack([1 - P, P]), ["well", "ill"]),
+                   pd.DataFrame({"ill": P, "well": 1 - P}),
                    Posteriors(1 - P, classes=["well"]), Posteriors(P)):
         assert (two.decide(values) == two.decide(P)).all()
     zero = fit_rule(read_samples(Y, P, [[0, 1], [5, 0]]))
@@ -706,7 +707,7 @@ def test_an_index_of_parquet_is_a_column_of_the_command(installed, capsys):
 @pytest.mark.parametrize("room", [60, .1])
 @pytest.mark.parametrize("priced", ["one matrix", "each row"])
 def test_a_rule_with_a_capacity_decides_alike_everywhere_and_shows_no_cut(rule, room, priced, tmp_path):
-    "The report said a cut that called 942 of 2,000 and the cost of the queue of 200; the runner called all 942."
+    "The report said a cut that called 942 of 2,000 and a queue of 200; the runner called all 942."
     own = ExampleCosts(fp=1, fn=LOW) if priced == "each row" else None
     costs = COSTS if own is None else ExampleCosts.from_array(own.array, classes=COSTS.classes,
                                                               decisions=COSTS.decisions)
@@ -718,7 +719,8 @@ def test_a_rule_with_a_capacity_decides_alike_everywhere_and_shows_no_cut(rule, 
     for again in (found, DecisionRule.from_json(found.to_json())):
         content = json.loads(again.to_json())
         array = None if given is None else given.array
-        assert (run_rule(content, P, array) == decided).all() and (again.explain(P, given)["decision"] == decided).all()
+        assert (run_rule(content, P, array) == decided).all()
+        assert (again.explain(P, given)["decision"] == decided).all()
         assert (np.array(again.decisions)[again.columns(P, given)] == decided).all()
         assert count_rule(again, L, P, costs=given).counts[:, 1].sum() == 60
         assert np.isnan([again.threshold, again.same_from, again.same_to, *again.over_folds]).all()
@@ -841,3 +843,10 @@ def test_shares_are_compared_by_exact_tests():
         law = hypergeom(800, y.sum() + ill, 200)
         p = 2 * min(law.cdf(ill), law.sf(ill - 1))
         assert any("Classes have other shares" in line for line in drift) == (p < .01 / 6), ill
+
+
+def test_what_is_required_is_aimed_at():
+    "Only rows that took no part can show that a rule keeps to it."
+    rule = fit_rule(read_samples(Y, Scores(S), [[0, 1], [5, 0]]), require={"recall": .9})
+    assert "aimed at recall of at least 0.9" in repr(rule) and "made to keep" not in repr(rule)
+    assert "aimed at" in rule.frame_columns()["what"] and "keeps to" not in rule.frame_columns()["what"]

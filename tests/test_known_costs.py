@@ -1,6 +1,7 @@
 """Costs that tell the class: refused where a rule reads a row's own costs, and honest ones are not.
 
-The columns of HONEST and LEAKS, each drawn 400 times (`python tests/test_known_costs.py`), refused in shares of
+The columns of HONEST and LEAKS, each drawn 400 times (`python tests/test_known_costs.py`), are refused in
+shares of
 
     n                                    20     60    400  4,000
     amounts                           0.000  0.000  0.000  0.000
@@ -25,8 +26,8 @@ The columns of HONEST and LEAKS, each drawn 400 times (`python tests/test_known_
     a tenth kept, three classes       0.175  0.762  1.000  1.000
     half emptied, three classes       0.000  0.007  1.000  1.000
 
-prevalence .1, of n = 20 and 60 .2 (three classes: .7, .2, .1). Leaks of few rows pass, and the report says so:
-below 60 rows, or 10 of a class.
+prevalence .1, of n = 20 and 60 .2 (three classes: .7, .2, .1). Leaks of few rows pass, and the report says
+so: below 60 rows, or 10 of a class.
 """
 import sys
 
@@ -74,7 +75,8 @@ FILLED = {
     "half emptied": lambda y, a, rng: a * (y | chance(rng, a, .5)),
 }
 HONEST = {
-    "amounts": of_misses(lambda y, a, rng: a), "amounts rounded": of_misses(lambda y, a, rng: np.round(a, -1)),
+    "amounts": of_misses(lambda y, a, rng: a),
+    "amounts rounded": of_misses(lambda y, a, rng: np.round(a, -1)),
     "amounts that grow with the risk": of_misses(lambda y, a, rng: a * np.where(y, 1.5, 1)),
     "three steps": of_misses(lambda y, a, rng: np.digitize(a, [40, 80]) * 30. + 10),
     "empty for a fifth": of_misses(lambda y, a, rng: a * chance(rng, a, .8)),
@@ -114,7 +116,8 @@ Y = RNG.random(N) < .03
 AMOUNT = RNG.lognormal(4, .8, N)
 NOISE = RNG.random(N) * .06
 LEAK, KEPT = AMOUNT * Y, AMOUNT * (Y | (RNG.random(N) < .1))
-WORDS = "costs: fn is 0 in 3,.* rows of class 0 and in 0 of the 118 others.*what a miss would have cost in every row"
+WORDS = ("costs: fn is 0 in 3,.* rows of class 0 and in 0 of the 118 others.*"
+         "what a miss would have cost in every row")
 
 
 @pytest.mark.parametrize("fn", [LEAK, KEPT], ids=["zeros", "a tenth kept"])
@@ -125,8 +128,9 @@ def test_every_door_that_reads_a_rows_costs_refuses_them(fn):
     honest = fit_rule(read_samples(y, model, ExampleCosts(fp=5, fn=AMOUNT)))
     doors = [lambda: evaluate(y, model, own), lambda: evaluate(y, model, own, rule="bayes"),
              lambda: evaluate(y, NOISE, [[0, 1], [5, 0]], scenarios={"last year": own}),
-             lambda: evaluate(y, NOISE, [[0, 1], [5, 0]]).with_costs(own), lambda: fit_rule(rows, rule="bayes"),
-             lambda: fit_rule(rows), lambda: decide(model, y, own), lambda: CrossFit(rows).queue("model"),
+             lambda: evaluate(y, NOISE, [[0, 1], [5, 0]]).with_costs(own),
+             lambda: fit_rule(rows, rule="bayes"), lambda: fit_rule(rows),
+             lambda: decide(model, y, own), lambda: CrossFit(rows).queue("model"),
              lambda: ce.capacity_curve(y, NOISE, own), lambda: count_rule(honest, y, NOISE, costs=own)]
     for door in doors:
         with pytest.raises(ValueError, match=WORDS):
@@ -195,7 +199,8 @@ def test_dask_and_the_shell(tmp_path, capsys):
 def test_the_scorer_and_the_classifier():
     linear = pytest.importorskip("sklearn.linear_model")
     X, y, own = NOISE[:, None], Y * 1, ExampleCosts(fp=5, fn=LEAK)
-    model = CostSensitiveClassifier(linear.LogisticRegression(), [[0, 5], [60, 0]], calibration=None).fit(X, y)
+    plain = linear.LogisticRegression()
+    model = CostSensitiveClassifier(plain, [[0, 5], [60, 0]], calibration=None).fit(X, y)
     for call in (lambda: model.score(X, y, costs=own), lambda: cost_scorer([[0, 5], [60, 0]])(model, X, y,
                                                                                              costs=own)):
         with pytest.raises(ValueError, match=WORDS):

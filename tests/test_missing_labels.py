@@ -249,3 +249,11 @@ def test_a_cell_without_a_label_leaves_its_own_turn_only():
         1] == 0.0 and np.isnan(found.turns_with).all()
     with pytest.raises(ValueError, match="costs: two classes are needed, got 3; see bounds_without_labels"):
         tipping_point([0, 1, 2, None], [0, 1, 2, 0], 1 - np.eye(3), versus=[0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("call", [bounds_without_labels, evaluate])
+def test_where_no_label_is_known_no_function_is_advised_that_refuses_too(call):
+    options = {"propensity": .5} if call is evaluate else {}
+    with pytest.raises(ValueError, match="none of the 5 labels is known; look some up") as refused:
+        call([np.nan] * 5, [0, 1, 1, 0, 0], [[0, 1], [5, 0]], **options)
+    assert "bounds_without_labels" not in str(refused.value)

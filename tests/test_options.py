@@ -261,7 +261,10 @@ CASES = {
         "reliability": Case(Y, P2[:, 1]),
     },
     "samples": {
-        "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, positive=given("no", first="yes"),
+        "told_by_costs": Case(Y, ExampleCosts(fp=1, fn=9. * Y), clusters=Y),
+        "refuse_told": Case("fn is 0 in 30 of 30 rows", via=said, instead="say"),
+        "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, costs_known=given(True, positive="yes"),
+                             positive=given("no", first="yes"),
                              sample_weight=given(WEIGHT, positive="yes"),
                              clusters=given(GROUPS, positive="yes"), groups=given(GROUPS, positive="yes"),
                              ids=refused(GROUPS[1:], positive="yes")),
@@ -278,7 +281,7 @@ CASES = {
                            costs=pd.DataFrame([[0, 1], [5, 0]], [0, 1], ["ask", "tell"])),
     },
     "policies": {
-        "decide": Case(P2[:, 1], Y, COSTS),
+        "decide": Case(P2[:, 1], Y, COSTS, costs_known=unchanged(True)),
         "cross_fit": Case(lambda: read(), via=crossed),
         "CrossFit": Case(lambda: read(), via=crossed),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model",
@@ -490,7 +493,8 @@ CASES = {
                                  rng=given(1, first=0, n_curves=5)),
     },
     "capacity": {
-        "capacity_curve": Case(P2[:, 1], COSTS, via=called, rule="bayes", points=3),
+        "capacity_curve": Case(P2[:, 1], COSTS, via=called, costs_known=unchanged(True),
+                               rule="bayes", points=3),
     },
     "hand_over": {
         "risk_coverage": Case(Y, P2, scores=SCORES, thresholds=[.6, .8]),
@@ -506,7 +510,8 @@ CASES = {
         "tipping_point": Case(GAPS, D, COSTS, via=lambda f, *args, **options: f(*args, versus=E, **options)),
     },
     "estimators": {
-        "cost_scorer": Case(COSTS, via=scored, priors=given(PRIORS, first=[.6, .4], train_priors=.5),
+        "cost_scorer": Case(COSTS, via=scored, costs_known=unchanged(True),
+                            priors=given(PRIORS, first=[.6, .4], train_priors=.5),
                             train_priors=given(.9, priors=PRIORS, first=.1),
                             decisions=given("predict")),
         "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, cv=3),
@@ -528,6 +533,7 @@ CASES = {
         *args, **options))},
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1,
+                         costs_known=unchanged(True),
                          propensity=WEIGHT / 4, groups=GROUPS % 2, folds=3, ids=refused(GROUPS[1:]),
                          heaviest=given(50., clusters=GROUPS), largest=refused(9.), method="betting",
                          scenarios={"risk": {"fp": 1, "fn": 40}}),

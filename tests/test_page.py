@@ -444,3 +444,61 @@ def test_the_page_is_a_document(tmp_path):
 def test_p_values_in_tables_are_never_zero():
     assert [page._p(p) for p in (0., 1e-310, 9.9e-5, 1e-4, .0123, np.nan)] == ["< .0001"] * 3 + ["0.0001",
             "0.012", ""]
+
+
+# ---- what was false as said
+
+@pytest.mark.parametrize("models, dear", [((300, 60), True), ((2, 1), False)])
+def test_what_is_dearer_is_said_to_be_dearer(models, dear):
+    "On both lines and on the card: no saving below 0 is called cheaper."
+    r = two(alarms=(models[0], 350), misses=(models[1], 61))
+    row = r.against_constant.iloc[0]
+    assert (row["high"] < 0) == dear and (row["low"] > 0) != dear
+    way, low, high = re.search(rf"a is (\w+) than always \d by {N} to {N} \(", said(r)["How sure"]).groups()
+    ends = sorted(abs(row[end]) for end in ("low", "high"))
+    assert way == ("dearer" if dear else "cheaper") and says(low, ends[0]) and says(high, ends[1])
+    assert "Below 0" not in said(r)["How sure"].partition(";")[0]
+    (yearly,) = (fact for fact in page._card(r, "", 1000.0)["facts"] if fact[1].endswith("a year"))
+    assert not yearly[1].startswith("-") and yearly[2].startswith("dearer a year" if dear else "saved a year")
+
+
+@pytest.mark.parametrize("wrong, apart", [((40, 80), True), ((60, 64), False)])
+@pytest.mark.parametrize("label", [0, 1])
+def test_two_runs_of_a_benchmark_get_the_verdict_of_the_pair(wrong, apart, label):
+    "Every label is 'right': whether a model is needed is open, which is the better one is not."
+    y = np.full(400, label)
+    models = {name: np.where(np.arange(400) % 397 < k, 1 - y, y) for name, k in zip("ab", wrong)}
+    r = evaluate(y, models, [[0, 1], [1, 0]], rng=0)
+    (told,) = r.differences["told_apart"]
+    verdict, sure = said(r)["Verdict"], said(r)["How sure"]
+    assert told == apart and ("Use a rather than b" in verdict) == apart
+    assert ("do not tell it from b" in verdict) != apart and "No verdict on whether a model is needed" in verdict
+    assert f"cheaper than b, the next model, by {_ends_of(r)}" in sure
+    assert (page._card(r, "", None)["do"] == "Use a rather than b") == apart
+
+
+def _ends_of(r):
+    row = r.differences.iloc[0]
+    sign = 1 if row["first"] == "b" else -1
+    return " to ".join(four_digits(end) for end in sorted((sign * row["low"], sign * row["high"])))
+
+
+def test_no_name_of_a_tracker_is_a_folder_of_another():
+    "Experiment trackers keep a metric as a file of its name."
+    y, p = np.arange(200) % 2, np.random.default_rng(0).random(200)
+    names = "lr", "saving", "difference", "a b"
+    r = evaluate(y, {name: np.clip(p + .1 * k * y, 0, 1) for k, name in enumerate(names)}, COSTS, rng=0)
+    for every in (False, True):
+        keys = set(r.metrics(all=every))
+        assert not keys & {"/".join(key.split("/")[:k]) for key in keys for k in range(1, key.count("/") + 1)}
+        assert {"lr/saving/saving", "lr/saving/low", "lr/saving/high"} <= keys
+
+
+def test_cases_that_cost_no_more_undo_no_lead():
+    "At priors, more positives that always 0 misses, too, only thin out the others."
+    y = np.repeat([0, 1], [5000, 30])
+    alarms = np.where(np.arange(5030) % 5 == 0, 1, y)
+    r = evaluate(y, {"a": alarms}, ExampleCosts(fp=1, fn=np.linspace(2, 3, 5030)), priors=.2, rng=0)
+    told = said(r)["What would change it"]
+    many, each = re.match(rf"(\d+) more cases like .* \(each costs {N} more with a", told).groups()
+    assert each == "1" and int(many) == undone(r._case, r._entries[0].decisions, np.zeros(5030, int), 0)[0]

@@ -714,3 +714,17 @@ def test_two_models_are_compared_in_the_draws_that_both_have():
     pairs = case.differences([(codes[0], codes[1]), (codes[0], codes[2]), (codes[1], codes[2])], .95)
     both, mean = (paid["a"] - paid["b"][:5]).mean(), {name: one.mean() for name, one in paid.items()}
     assert pairs.mean == pytest.approx([both, mean["a"] - mean["p"], mean["b"] - mean["p"]])
+
+
+def test_classes_are_not_called_separated_where_they_are_not():
+    "Once one fold is left out, perhaps; a constant separates nothing."
+    assert decide(Posteriors(np.full(80, .5)), np.arange(80) % 2, COSTS, rng=0).notes == ()
+    y, told = (np.arange(40) < 6) * 1, 0
+    for seed in range(12):
+        noise = np.random.default_rng(seed).normal(size=40)
+        p = 1 / (1 + np.exp(2 - 4 * y - noise))
+        mixed = p[y == 1].min() < p[y == 0].max()
+        notes = " ".join(decide(Posteriors(p), y, COSTS, rng=0).notes)
+        told += "separates the classes once one fold is left out, so" in notes
+        assert not mixed or "separates the classes, so" not in notes
+    assert told

@@ -623,7 +623,8 @@ def _columns(labels, n=400):
 
 @pytest.mark.parametrize("labels", [["good", "bad"], ["home", "ward", "icu"], [2, 0, 1], [1, 0]], ids=str)
 @pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, Posteriors, lambda p: {"model": p},
-                                  lambda p: {"model": pd.DataFrame(p)}, lambda p: Posteriors(pd.DataFrame(p))],
+                                  lambda p: {"model": pd.DataFrame(p)},
+                                  lambda p: Posteriors(pd.DataFrame(p))],
                          ids=["array", "list", "Posteriors", "named", "numbered", "frame"])
 def test_columns_without_names_are_refused_with_both_readings(labels, form):
     "scikit-learn's columns are sorted: read in the order of the costs, a cost of .57 was told as .92."
@@ -638,7 +639,8 @@ def test_columns_without_names_are_refused_with_both_readings(labels, form):
         read_samples(y, form(p), costs)
     said = str(refused.value)
     areas = [float(v) for v in re.findall(r"\] (0\.\d\d)", said)]
-    assert areas[1] > .85 > .7 > areas[0] and f"classes={labels}" in said and f"classes={sorted(labels)}" in said
+    assert areas[1] > .85 > .7 > areas[0]
+    assert f"classes={labels}" in said and f"classes={sorted(labels)}" in said
     read = read_samples(y, Posteriors(np.asarray(p), classes=sorted(labels)), costs)  # the remedy
     assert (read.models["model"].values == p[:, [sorted(labels).index(v) for v in labels]]).all()
     for call in (ce.evaluate, lambda y, m, c: ce.fit_rule(read_samples(y, m, c))):
@@ -651,15 +653,31 @@ def test_columns_that_can_be_read_in_one_way_are_read():
     sorted_ = CostMatrix([[0, 1], [5, 0]], classes=["a", "b"])
     assert (read_samples(y, p, sorted_).models["model"].values == p).all()
     turned = CostMatrix([[0, 1], [5, 0]], classes=["b", "a"])
-    assert (read_samples(y, pd.DataFrame(p, columns=["a", "b"]), turned).models["model"].values == p[:, ::-1]).all()
+    named = read_samples(y, pd.DataFrame(p, columns=["a", "b"]), turned)
+    assert (named.models["model"].values == p[:, ::-1]).all()
     assert read_samples(y, np.full((400, 2), .5), turned).models  # both readings are one
     assert read_samples(y, p[:, 0], turned).models["model"].values[0, 1] == p[0, 0]
 
 
 def test_the_remedy_of_a_turned_model_works():
     y, p = _columns(["a", "b"])
-    note, = (n for n in read_samples(y, p[:, ::-1], CostMatrix([[0, 1], [5, 0]], classes=["a", "b"])).notes
-             if "higher values go with" in n)
+    costs = CostMatrix([[0, 1], [5, 0]], classes=["a", "b"])
+    note, = (n for n in read_samples(y, p[:, ::-1], costs).notes if "higher values go with" in n)
     remedy = re.search(r"classes=\[(.*)\]", note)[1].replace("'", "").split(", ")
-    read = read_samples(y, Posteriors(p[:, ::-1], classes=remedy), CostMatrix([[0, 1], [5, 0]], classes=["a", "b"]))
+    read = read_samples(y, Posteriors(p[:, ::-1], classes=remedy), costs)
     assert (read.models["model"].values == p).all() and not read.notes
+
+
+@pytest.mark.parametrize("costs, of", [
+    (dict(tp=60, fp=50, fn=0), 1), (dict(tp=60, fp=50, fn=10), 1), (dict(tn=30, fp=10, fn=50), 0),
+    ([[10, 0], [0, 5]], 0), (ExampleCosts(fp=1, fn=0, tp=np.arange(1., 7)), 1), (np.diag([3, 2, 4]), 0)])
+def test_a_gain_typed_as_a_cost_is_refused(costs, of):
+    "It makes one decision right for every class; where that is meant, decisions have names of their own."
+    K = len(costs) if isinstance(costs, np.ndarray) else 2
+    y, rows = np.arange(6) % K, np.full((6, K), 1 / K)
+    with pytest.raises(ValueError, match=f"right decision for {of} costs more than.*negative numbers"):
+        read_samples(y, rows, costs)
+    for honest in (dict(tp=-60, fp=50, fn=0), dict(fp=1, fn=0), dict(tp=5, fp=50, fn=60),
+                   ExampleCosts(fp=1, fn=4, tp=np.arange(1., 7)),
+                   CostMatrix([[0, 50], [0, 60]], decisions=["wait", "act"])):
+        assert len(read_samples(np.arange(6) % 2, np.full((6, 2), .5), honest)) == 6

@@ -17,6 +17,7 @@ import inspect
 import json
 import re
 import shutil
+from functools import lru_cache
 from pathlib import Path
 
 import lxml.html
@@ -253,6 +254,7 @@ def named(cells, module):
         yield cell
 
 
+@lru_cache(None)
 def modules(project):
     "{notebook: the module that it makes}, in reading order."
     made = {}

@@ -665,7 +665,7 @@ def _table_2_row(log_posteriors, y) -> dict:
         row["Bin"] = 1 - f_beta(counts["C01"])
         row["1-AUC"] = 1 - roc_auc(y, scores)
         fpr, tpr, _ = optional_import("sklearn.metrics", extra="book").roc_curve(y, scores)
-        row["EER"] = fpr[np.abs(fpr - 1 + tpr).argmin()]  # not the mean of both rates: this one fits the table
+        row["EER"] = fpr[np.abs(fpr - 1 + tpr).argmin()]  # not the mean of both: this fits the table
     return {name: float(value) for name, value in row.items()}
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #720b4672
