@@ -278,24 +278,6 @@ def test_a_rare_costly_error_is_not_ruled_out():
     assert sure < 20  # 92 of 100 for shares of resampled sets
 
 
-def test_uncertain_costs_decide_where_the_models_do_not():
-    "10,000 samples: a has only false alarms, b only misses; which is cheaper depends on the ratio alone."
-    y = np.array([0, 1] * 5000)
-    a, b = y.copy(), y.copy()
-    # 800 false alarms against 200 misses: a is better if a miss costs more than 4
-    a[:1600:2], b[1:401:2] = 1, 0
-    draw = lambda rng, size: np.array([[0, 1], [1, 0]]) * np.stack([np.ones(size), rng.uniform(0, 10, size)],
-            1)[..., None]
-    found = cp.probability_best(y, {"a": a, "b": b}, draw, n_resamples=4000, rng=0)
-    assert found.probability[0] == pytest.approx(.6, abs=.03)
-    assert found.expected_cost == pytest.approx([.08, .1], rel=.03)
-    stack = draw(np.random.default_rng(1), 3000)
-    assert cp.probability_best(y, {"a": a, "b": b}, stack, n_resamples=4000,
-                               rng=0).probability[0] == pytest.approx(.6, abs=.04)
-    rare = cp.probability_best(y, {"a": a, "b": b}, draw, priors=[.9, .1], n_resamples=4000, rng=0)
-    assert rare.probability[0] == pytest.approx(0, abs=.01)  # .9 x .16 against .1 x .04 x 10 at most
-
-
 def test_ties_are_shared_and_probabilities_sum_to_one():
     y = np.array([0, 1] * 20)
     assert cp.probability_best(y, [y, y, y], BILL, n_resamples=20_000,
@@ -337,91 +319,6 @@ def test_non_inferiority_level_at_the_margin(method):
     sets = np.random.default_rng(0).multinomial(800, p.ravel(), 500).reshape(-1, 2, 2, 2)
     rate = np.mean([cp.non_inferiority_test(s, BILL, b / a - 1, method=method).passes for s in sets])
     assert rate <= binom.ppf(.999, 500, .05) / 500 and (rate > .02 or method == "auto")
-
-
-# uncertain costs
-
-def test_costs_that_never_vary_give_clopper_pearson():
-    found = cp.uncertain_cost_interval([[90, 10], [0, 0]], [[[0, 1], [1, 0]]], n_resamples=400_000, rng=0)
-    # Clopper-Pearson
-    assert (found.low, found.high) == pytest.approx((beta.ppf(.025, 10, 91), beta.ppf(.975, 11, 90)),
-                                                    abs=6e-4)
-    # of a Beta(10, 90)
-    assert (found.mean, found.standard_error) == pytest.approx((.1, np.sqrt(.09 / 101)), rel=.01)
-    many = cp.uncertain_cost_interval(COUNTS, COSTS[None], n_resamples=400_000, rng=0, confidence=.9)
-    exact = interval(COUNTS, COSTS, method="clopper_pearson", confidence=.9)
-    assert (many.low, many.high) == pytest.approx((exact.low, exact.high), rel=.01)
-    strata = cp.uncertain_cost_interval(COUNTS, COSTS[None], n_resamples=400_000, rng=0, priors=[.7, .2, .1])
-    rng, top = np.random.default_rng(5), 0  # class by class, another way
-    for k, share in enumerate((.7, .2, .1)):
-        more = np.array(COUNTS[k], float)
-        more[COSTS[k].argmax()] += 1
-        top = top + share * rng.dirichlet(np.maximum(more, 1e-9), 400_000) @ COSTS[k]
-    assert strata.high == pytest.approx(np.quantile(top, .975), rel=.01)
-    assert strata.mean == pytest.approx(expected_cost(COUNTS, COSTS, priors=[.7, .2, .1]))
-
-
-def test_a_common_factor_by_quadrature():
-    "All costs times a uniform factor U: P(end <= x) is the mean over U of a Beta distribution."
-    draw = lambda rng, size: rng.uniform(.5, 1.5, size)[:, None, None] * np.array([[0, 1], [1, 0]])
-    found = cp.uncertain_cost_interval([[90, 10], [0, 0]], draw, n_resamples=400_000, rng=0)
-    above = integrate.quad(lambda u: beta.sf(found.high / u, 11, 90), .5, 1.5)[0]
-    below = integrate.quad(lambda u: beta.cdf(found.low / u, 10, 91), .5, 1.5)[0]
-    assert (above, below) == pytest.approx((.025, .025), abs=.001)
-    wide = cp.uncertain_cost_interval([[90, 10], [0, 0]], draw, confidence=.99, n_resamples=400_000, rng=0)
-    assert integrate.quad(lambda u: beta.sf(wide.high / u, 11, 90), .5, 1.5)[0] == pytest.approx(.005,
-            abs=.0005)
-
-
-def test_uncertain_costs_cover():
-    """Test set and costs drawn together, 400 times: cheap errors, a costly one with a cost known within a
-    factor of three."""
-    rng, p, held = np.random.default_rng(0), np.array([.85, .1, .05]), 0
-    draw = lambda rng, size: np.stack([np.zeros(size), np.ones(size), rng.uniform(5, 15, size)], -1)[:, None,
-            :]
-    for _ in range(400):
-        true = p @ draw(rng, 1)[0, 0]
-        found = cp.uncertain_cost_interval(rng.multinomial(300, p)[None], draw, n_resamples=500, rng=rng)
-        held += found.low <= true <= found.high
-    assert binom.cdf(held, 400, .95) > .001
-
-
-def test_uncertain_difference():
-    stack = np.stack([np.array([[0, 1], [r, 0]]) for r in np.linspace(2, 20, 40)])
-    found = cp.uncertain_cost_difference(JOINT, stack, n_resamples=20_000, rng=0)
-    back = cp.uncertain_cost_difference(np.swapaxes(JOINT, 1, 2), stack, n_resamples=20_000, rng=0)
-    assert (back.low, back.high, back.p_value) == pytest.approx((-found.high, -found.low, found.p_value),
-            abs=.06)
-    first, second = (cp.uncertain_cost_interval(JOINT.sum(axis=a), stack, n_resamples=20_000, rng=0).mean
-                     for a in (2, 1))
-    assert found.mean == pytest.approx(first - second, abs=1e-9)
-    fixed = cp.uncertain_cost_difference(JOINT, BILL[None], n_resamples=100_000, rng=0)
-    exact = difference(JOINT, BILL)
-    assert (fixed.low, fixed.high) == pytest.approx((exact.low, exact.high), abs=.02)
-    clear = JOINT.copy()
-    clear[1, 0, 1] = 60  # the first misses, the second does not
-    sure = cp.uncertain_cost_difference(clear, stack, n_resamples=20_000, rng=0)
-    assert sure.rejects and sure.p_value < .05 and sure.low > 0
-    for confidence in (.5, .9, .99):
-        level = cp.uncertain_cost_difference(JOINT, stack, confidence=confidence, n_resamples=20_000, rng=0)
-        assert level.rejects == (level.p_value < 1 - confidence)
-
-
-@pytest.mark.parametrize("n_resamples", [100, 333, 1000])
-def test_uncertain_ends_and_p_value_come_from_one_count(n_resamples):
-    rng = np.random.default_rng(0)
-    for seed in range(30):
-        joint = rng.multinomial(150, JOINT.ravel() / JOINT.sum()).reshape(2, 2, 2)
-        stack = np.stack([[[0, 1], [r, 0]] for r in (2, 5, 9)])
-        for confidence in (.8, .95, .99):
-            found = cp.uncertain_cost_difference(joint, stack, confidence=confidence, n_resamples=n_resamples,
-                                                 rng=seed)
-            assert found.rejects == (found.p_value < 1 - confidence)
-    # too few replicates for an end: all that is possible
-    for priors, ends in ((None, (1, 7)), ([.6, .4], (.6 * 1 + .4 * 2, .6 * 3 + .4 * 7))):
-        found = cp.uncertain_cost_interval([[9, 1], [1, 9]], [[[1, 3], [7, 2]]], priors=priors,
-                                           confidence=.99, n_resamples=100, rng=0)
-        assert (found.low, found.high) == pytest.approx(ends)
 
 
 # house

@@ -96,7 +96,7 @@ CONTRACT = {
         BestOf | winner cost low high luck corrected name expected_cost alone_low alone_high to_frame plot
         certify(counts, require, *, confidence=0.95) -> Certificate
         Certificate | met certified bound p_value needed to_frame
-        non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
+        non_inferiority_test probability_best
     """,
     "planning": """
         required_sample_size paired_power
@@ -163,15 +163,11 @@ CONTRACT = {
         RiskCoverage | table thresholds coverage risk low high answered wrong confidence plot to_frame
         certified_threshold(y_true, model, scores=None, *, risk=0.02, confidence=0.95, thresholds=None, priors=None, positive=None) -> CertifiedThreshold
         CertifiedThreshold | table threshold coverage risk thresholds coverages risks answered wrong p_values certified needed guarantee notes plot to_frame
-        cascade(y_true, models, costs, *, prices, positive=None, folds=5) -> Cascade
-        Cascade | table readers price asked answers cost losses last send to_frame
     """,
     "missing_labels": """
         bounds_without_labels(y_true, decisions, costs, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95) -> LabelBounds
         LabelBounds | low high interval_low interval_high labelled decides confidence
         prediction_powered(y_true, decisions, costs, posteriors, *, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
-        tipping_point(y_true, decisions, costs, *, versus, positive=None) -> TippingPoint
-        TippingPoint | table first second labelled unlabelled positive turns_at turns_with difference verdict to_frame
     """,
     "estimators": """
         cost_scorer(costs, *, priors=None, decisions='bayes', ...)

@@ -390,8 +390,6 @@ CASES = {
         "probability_best": Case(Y, [D, E], COSTS),
         "certify": Case(COUNTS, {"recall": .6}),
         "non_inferiority_test": Case(JOINT, COSTS, margin=.5, laplace=given(2., method="bdelta_cost")),
-        "uncertain_cost_interval": Case(COUNTS, MANY, n_resamples=100, rng=1),
-        "uncertain_cost_difference": Case(JOINT, MANY, n_resamples=100, rng=1),
     },
     "planning": {
         "required_sample_size": Case(COUNTS / COUNTS.sum(), COSTS, relative_precision=given(.5, **FEW),
@@ -501,13 +499,10 @@ CASES = {
         "certified_threshold": Case(Y, P2, risk=given(.4, first=.5), confidence=given(.8, risk=.5),
                                     scores=given(SCORES, risk=.5), thresholds=given([.6, .8], risk=.5),
                                     priors=given(PRIORS, risk=.5)),
-        "cascade": Case(Y, {"a": P2[:, 1]}, COSTS, via=lambda f, *args, **options: f(*args,
-        **{"prices": {"person": .4}} | options), prices={"person": .3}),
     },
     "missing_labels": {
         "bounds_without_labels": Case(GAPS, D, COSTS),
         "prediction_powered": Case(GAPS, D, COSTS, P2[:, 1], strength=.1),
-        "tipping_point": Case(GAPS, D, COSTS, via=lambda f, *args, **options: f(*args, versus=E, **options)),
     },
     "estimators": {
         "cost_scorer": Case(COSTS, via=scored, costs_known=unchanged(True),
@@ -544,8 +539,6 @@ CASES = {
                                      via=lambda rule, report, **options: rule(report, **options).content),
         "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
         "report.md")), about={"use": "triage"}),
-        "Report.uncertain_costs": Case(lambda: reported(), lambda rng, size: np.array(MANY)[rng.integers(3,
-        size=size)], n_draws=20, rng=given(1, first=0, n_draws=50)),
     },
     "cost_score": {
         "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5),

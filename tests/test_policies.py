@@ -280,8 +280,6 @@ def test_everything_of_a_report_speaks_of_the_mean_over_draws(case):
         at = report.robustness([1., 5.], [.01, float(report.priors[1])])
         assert [at.cost[at.names.index(name), 1, 1] for name in models] == pytest.approx([cost[name]
                 for name in models])
-        assert report.uncertain_costs([COSTS.array] * 2, n_draws=400, rng=0).set_index("model")[
-            "cost"].to_dict() == pytest.approx(cost, rel=.1)
     other = OWN if case == "matrix" else costs
     assert case in ("weights", "own") or report.with_costs(other, priors=given.get("priors")) == evaluate(y,
             models, other, rule=rule, draws=7, groups=np.arange(N) % 2, **given)

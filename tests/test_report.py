@@ -473,29 +473,6 @@ def test_costs_without_a_choice():
                                                rng=0).summary()
 
 
-def test_uncertain_costs(case):
-    y, models = case
-    report = evaluate(y, {"good": models["good"], "bad": models["bad"]}, COSTS, rng=0)
-    fixed = report.uncertain_costs(lambda rng, size: np.broadcast_to(COSTS.array, (size, 2, 2)),
-                                   rng=0).set_index("model")
-    assert fixed.loc["good", "cost"] == pytest.approx(row(report, "good", "calibrated")["cost"], rel=.05)
-    wide = report.uncertain_costs(lambda rng, size: np.stack([CostMatrix.binary(v, 8).array
-            for v in rng.uniform(.1, 9, size)]), rng=0).set_index("model")
-    assert wide.loc["bad", "high"] - wide.loc["bad", "low"] > fixed.loc["bad", "high"] - fixed.loc["bad",
-            "low"]
-    y = np.repeat(["well", "ill"], [9000, 1000])
-    both = {name: np.full(10_000, name) for name in ("treat", "home")}
-    prices = evaluate(y, both, COSTS, confidence=.8, rng=0).uncertain_costs([[[0, v], [8, 0]]
-            for v in np.linspace(.5, 1.5, 101)], rng=0)
-    assert prices[["low", "high"]].to_numpy() == pytest.approx(np.array([[.9 * .6, .9 * 1.4], [.8, .8]]),
-            abs=.05), "the middle four fifths"
-    with pytest.raises(ValueError,
-                       match=r"cost_sampler: uncertain costs are a function .* got shape \(2, 2\)"):
-        report.uncertain_costs(COSTS.array)
-    with pytest.raises(ValueError, match="cost_sampler: returned shape"):
-        report.uncertain_costs(lambda rng, size: np.zeros((3, 2, 2)) + COSTS.array)
-
-
 def test_three_classes_with_abstention():
     rng = np.random.default_rng(0)
     y = rng.choice(["a", "b", "c"], 300)
