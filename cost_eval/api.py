@@ -130,8 +130,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         non_inferiority_test as non_inferiority_test,
         probability_best as probability_best,
         simultaneous_differences as simultaneous_differences,
-        uncertain_cost_difference as uncertain_cost_difference,
-        uncertain_cost_interval as uncertain_cost_interval,
     )
     from cost_eval.cost_score import (
         cost_score_from_precision as cost_score_from_precision,
@@ -184,7 +182,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         translation_table as translation_table,
     )
     from cost_eval.hand_over import (
-        cascade as cascade,
         certified_threshold as certified_threshold,
         risk_coverage as risk_coverage,
     )
@@ -192,7 +189,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.missing_labels import (
         bounds_without_labels as bounds_without_labels,
         prediction_powered as prediction_powered,
-        tipping_point as tipping_point,
     )
     from cost_eval import scale as scale
     from cost_eval.estimators import (

@@ -121,7 +121,7 @@ def _verdict(report) -> _Verdict:
     else:
         state = "use" if saved["told_apart"] else "unsure"
     second, winner = report.best.loc[1, "model"] if len(report.best) > 1 else "", report.winner
-    low, high = (top["low"], top["high"]) if winner is None else (winner.low, winner.high)
+    low, high = (top["low"], top["high"]) if winner is None else (winner.low[0], winner.high[0])
     own, saving = (float(top["cost"]), float(low), float(high)), float(saved["saving"])
     doing_without = float(naive["cost"]), float(naive["low"]), float(naive["high"])
     apart = second and _row(report.differences, ["first", "second"], {model, second})["told_apart"]
@@ -288,7 +288,7 @@ def why_no_map(report: Any) -> str:
     case = report._case
     if case.costs.shape != (2, 2) or case.own is not None or not has_ratio(case.costs):
         need = "two classes, two decisions and one cost matrix"
-        return f"the map needs {need}; for other costs use uncertain_costs"
+        return f"the map needs {need}; for other costs give scenarios"
     if case.capacity is not None:
         return "a limit on how many can be decided positive is not a point of the map"
     if case.require is not None:
@@ -1385,7 +1385,7 @@ def _table(report, name: str, frame) -> dict:
     "A table for the template."
     words, rows = _TABLES[name], [[_cell(v) for v in row] for row in frame.head(200).itertuples(index=False)]
     if name == "Which is the cheapest" and report.winner is not None:
-        luck = four_digits(report.winner.luck)
+        luck = four_digits(report.winner.estimate[-1])
         words += f" Expect about {luck} of the winner's lead to vanish on new data."
     if name == "Between groups":
         gaps, top = report.group_differences, report.best.loc[0, "model"]

@@ -6,7 +6,6 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from .confusion import ConfusionCounts
@@ -56,7 +55,6 @@ from cost_eval.comparisons import (
     probable_best,
     rate_of,
     regrets,
-    uncertain_costs,
 )
 from .confusion import BinaryCounts
 from cost_eval.core import (
@@ -417,7 +415,7 @@ def _best(case: _Case, mains: list[Decided], ladder, in_sample: dict, errors: di
     best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
     best["probability_best"] = 1.0
     if len(mains) > 1:
-        best["probability_best"] = probable_best(case, mains, rng=case.rng).probability
+        best["probability_best"] = probable_best(case, mains, rng=case.rng)["probability"]
     return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
@@ -726,8 +724,9 @@ class Report(Result):
         a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
         draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
         priors, probability of being the cheapest
-    winner : BestOf or None
-        the cheapest of several models with an interval that holds although it was chosen; None for one model
+    winner : Answers or None
+        the cheapest of several models with an interval that holds although it was chosen, each by itself, and
+        the luck, as `best_of` has them; None for one model
     differences : DataFrame
         all pairs of models, first minus second: intervals that hold together, p-values adjusted for all
         pairs, `told_apart` where the p-value is below 1 - confidence
@@ -981,33 +980,6 @@ class Report(Result):
         if cost_ratios is not None or prevalences is not None:
             return _robustness(self, cost_ratios, prevalences)
         return self._once("map", lambda: _robustness(self, None, None))
-
-    def uncertain_costs(
-        self, cost_sampler: Callable[..., Any] | Matrix, *, n_draws: int = 1000, rng: Rng = None
-    ) -> DataFrame:
-        """Probability that each model is the cheapest when costs and samples are both uncertain.
-
-        Parameters
-        ----------
-        cost_sampler : callable or array_like
-            cost_sampler(rng, size) -> (size, K, M) cost matrices; or (B, K, M) equally likely ones
-        n_draws : int, default 1000
-            cost matrices, each with its own draw from the posterior of `probability_best`
-        rng : optional
-            seed or Generator
-
-        Returns
-        -------
-        DataFrame
-            columns model, probability_best, cost, low, high (of the cost per case over both sources)
-        """
-        case, mains = self._mains
-        if case.own is not None:
-            raise ValueError(
-                "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
-            )
-        found = uncertain_costs(case, mains, cost_sampler, n_draws, rng, case.confidence)
-        return pandas().DataFrame({"model": [e.model for e in mains], **found})
 
     def plot(self, ax: Axes | None = None, *, panel: PanelName | None = None) -> Axes | Figure:
         """The report as a picture: all panels, or one.

@@ -287,7 +287,7 @@ def test_the_posterior_speaks_of_the_same_unseen_case():
     amounts = np.where(np.arange(300) == 7, 3000., 20.)  # of a row that happened to be negative
     even, dear = (ce.probability_best(y, {"a": a, "b": b}, ce.ExampleCosts(fp=1, fn=fn), rng=0)
                   for fn in (np.full(300, 20.), amounts))
-    assert even.probability[0] > .9 > .8 > dear.probability[0] > .5
+    assert even["probability"][0] > .9 > .8 > dear["probability"][0] > .5
     assert (even.probability == ce.probability_best(y, {"a": a, "b": b}, C, rng=0).probability).all()
 
 

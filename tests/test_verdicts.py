@@ -107,9 +107,9 @@ def tables_agree(r):
             - oracle), atol=1e-9)
     if r.winner is not None:
         w, top = r.winner, r.best.iloc[0]
-        assert (w.winner, w.cost) == (top["model"], pytest.approx(top["cost"])) and w.name.tolist() == r.best[
-            "model"].tolist()
-        assert w.low == pytest.approx(best["low"].min()) and w.high >= top["high"] - 1e-9
+        assert (w.model[0], w.estimate[0]) == (top["model"], pytest.approx(top["cost"]))
+        assert w.model[1:-1].tolist() == r.best["model"].tolist()
+        assert w.low[0] == pytest.approx(best["low"].min()) and w.high[0] >= top["high"] - 1e-9
     for row in r.differences.to_dict("records"):
         assert row["difference"] == pytest.approx(cost[row["first"]] - cost[row["second"]], abs=1e-9)
         assert row["cheaper"] == (row["first"] if row["difference"] < 0 else row["second"]
@@ -153,11 +153,12 @@ def sentences_agree(r):
         assert f"{label} {100 * seen:.3g} %" in said["Read"] and f"{label} {100 * p:.3g} %" in said["Read"]
     naive = r.ladder[r.ladder["rule"] == "constant"].sort_values("cost", kind="stable").iloc[0]
     saved = r.against_constant.set_index("model").loc[top["model"]]
-    verdict, who = said["Verdict"], top if r.winner is None else r.winner
+    verdict, ends = said["Verdict"], (top["low"], top["high"])
+    ends = ends if r.winner is None else (r.winner.low[0], r.winner.high[0])
     wider = f", widened because it is the best of {len(r.best)}" if r.winner is not None else ""
     if top["low"] != top["high"]:
         read(rf"costs {N} per case \(95% interval {N} to {N}{wider}\)", verdict.partition(top["model"])[2],
-             top["cost"], who.low, who.high)
+             top["cost"], *ends)
     assert ("Use no model" in verdict) == (top["cost"] >= naive["cost"] - 1e-12)
     assert (f"Use {top['model']}" in verdict) == bool(saved["told_apart"] and saved["saving"] > 0)
     assert ("do not show that it saves" in verdict) == bool(saved["saving"] > 1e-12
@@ -382,7 +383,7 @@ def test_models_that_cost_the_same_are_said_to():
         for order in (np.arange(100), rng.permutation(100)):
             own = costs[order] if isinstance(costs, ExampleCosts) else costs
             r = evaluate(y[order], {k: v[order] for k, v in models.items()}, own, rng=0)
-            assert r.best["model"].tolist() == ["b", "a", "worse"] and r.winner.winner == "b"
+            assert r.best["model"].tolist() == ["b", "a", "worse"] and r.winner.model[0] == "b"
             assert "b, a cost the same in the sample; the first of them is named" in " ".join(r.notes)
             assert not r.differences["told_apart"][0] and (r.differences["low"][0] <= 0
                     <= r.differences["high"][0])
