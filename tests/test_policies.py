@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cost_eval import report
 from cost_eval.capacity import capacity_curve
+from cost_eval.comparisons import Decided, ask, differences
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
 from cost_eval.policies import (
@@ -708,10 +709,12 @@ def test_two_models_are_compared_in_the_draws_that_both_have():
     codes, mixed = report._mixtures(list(decided.values()), 2, [True, True, False])
     case = replace(evaluate(y, {"a": y > 2}, [[0, 1], [20, 0]])._case, **mixed)
     paid = {name: table[y, one].mean(1) for name, one in decided.items()}
-    assert case.intervals(codes, .95).mean == pytest.approx([one.mean() for one in paid.values()])
-    pairs = case.differences([(codes[0], codes[1]), (codes[0], codes[2]), (codes[1], codes[2])], .95)
+    policies = [Decided(name, "tuned", code) for name, code in zip(models, codes)]
+    found = ask([case.asks(one) for one in policies])
+    assert found.estimate == pytest.approx([one.mean() for one in paid.values()])
+    pairs = ask(differences(case, policies))
     both, mean = (paid["a"] - paid["b"][:5]).mean(), {name: one.mean() for name, one in paid.items()}
-    assert pairs.mean == pytest.approx([both, mean["a"] - mean["p"], mean["b"] - mean["p"]])
+    assert pairs.estimate == pytest.approx([both, mean["a"] - mean["p"], mean["b"] - mean["p"]])
 
 
 def test_classes_are_not_called_separated_where_they_are_not():
