@@ -13,9 +13,9 @@ from .core import Axes, DataFrame, Figure
 
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
-           'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of',
-           'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page',
-           'markdown_page', 'flat_metrics', 'as_dict']
+           'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'panels_of', 'draw_panel',
+           'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
+           'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -40,14 +40,12 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix
 from .decisions import reliability
-from .plotting import COLORS, STYLE, display_name, ensure_axes, readable
+from .plotting import COLORS, STYLE, display_name, ensure_axes, label_lines
 from cost_eval.robustness import (
-    PREVALENCES,
-    as_percent,
     cost_line,
     model_color,
     nearest_changes,
-    plain_ticks,
+    what_changes,
 )
 
 # %% ../nbs/58_page.ipynb #58ab0001
@@ -310,31 +308,9 @@ def _change(report) -> str:
         return _undone(report)
     case = report._case
     at = case.costs.cost_ratio, float(case.priors[1])
-    here, changes = report._once("change", lambda: nearest_changes(case, report._lines, at))
+    changes = report._once("change", lambda: nearest_changes(case, report._lines, at))
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
-    ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
-
-    def share(times) -> str:
-        odds = times * at[1] / (1 - at[1])
-        return f"{_round(100 * odds / (1 + odds))} %"
-
-    if not changes:
-        wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
-        often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
-        return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
-    side = {factor: "above" if factor > 1 else "below" for factor in changes}
-    there = " or ".join(f"{side[times]} about {_round(times * at[0])}" for times in changes)
-    often = " or ".join(f"{side[times]} about {share(times)}" for times in changes)
-    each = ", ".join(f"{names[other]} {side[times]}" for times, other in changes.items())
-    others = [*dict.fromkeys(names[other] for other in changes.values())]
-    who = "another" if len(others) > 1 else others[0]
-    who += " would be the cheapest" + f": {each}" * (len(others) > 1)
-    return f"At a cost ratio {there} {ratio}, or a prevalence {often} {prevalence}, {who}."
-
-
-def _round(value: float) -> str:
-    "Three digits, without an exponent."
-    return f"{float(f'{value:.3g}'):,.10g}"
+    return what_changes(names, at, changes)
 
 
 def _undone(report) -> str:
@@ -708,37 +684,6 @@ def short_ladder(report: Any) -> DataFrame:
     constant = ladder[ladder["rule"] == "constant"]
     return ladder if len(constant) <= 4 else ladder.drop(constant.index[:-2])
 
-
-def tidy_ladder(ladder: Any) -> DataFrame:
-    """One row a statistic; cost and outperformance score with their intervals.
-
-    Parameters
-    ----------
-    ladder : DataFrame
-        of a report
-
-    Returns
-    -------
-    DataFrame
-        columns model, rule, statistic, value, low, high
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> tidy_ladder(report.ladder).columns.tolist()
-    ['model', 'rule', 'statistic', 'value', 'low', 'high']
-    """
-    drop = ["main", "low", "high", "ops_low", "ops_high"]
-    tidy = ladder.drop(columns=drop, errors="ignore").melt(["model", "rule"], var_name="statistic")
-    for end in ("low", "high"):
-        known = {"cost": ladder[end], "ops": ladder.get("ops_" + end)}
-        parts = [known.get(name) for name in tidy["statistic"].drop_duplicates()]
-        tidy[end] = np.concatenate([np.full(len(ladder), np.nan) if p is None else p for p in parts])
-    return tidy
-
 # %% ../nbs/58_page.ipynb #2c2566f9
 ABOUT = {
     "population": "who was sampled, where and when",
@@ -749,7 +694,7 @@ ABOUT = {
 
 
 def _for_the_record(report, about: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    "(item, sentence) of what a report on paper should say: what only people know, and what the report knows."
+    "(item, sentence) of what a report on paper should say, beside its lines and tables."
     about = {str(k): str(v) for k, v in (about or {}).items()}
     said = [(item, about.pop(item, f"not stated ({hint})")) for item, hint in ABOUT.items()]
     made, counted = report.provenance, zip(report.classes, report._case.samples_of_classes)
@@ -758,51 +703,10 @@ def _for_the_record(report, about: Mapping[str, Any] | None) -> list[tuple[str, 
         *said,
         *about.items(),
         ("samples", f"{report.n}: {sizes}"),
-        ("prevalence", _prevalence(report)),
         ("models", "; ".join(f"{name}: {words}" for name, words in report.taken.items())),
-        ("decisions", _rules(report)),
-        ("calibration", _calibration(report)),
-        ("discrimination", _discrimination(report)),
-        ("net benefit", _net_benefit(report)),
         ("uncertainty", f"{percent(report.confidence)} intervals; what is promised: {report.guarantee}."),
-        ("limits", " ".join(report.notes) or "none was found by the checks of the report"),
         ("made by", ", ".join(f"{key} {value}" for key, value in made.items())),
     ]
-
-
-def _prevalence(report) -> str:
-    seen, target = (_shares(report.classes, part) for part in (report.sample_priors, report.priors))
-    same = np.allclose(report.sample_priors, report.priors)
-    return f"in the sample {seen}; costs are for {'the same' if same else target}"
-
-
-def _calibration(report) -> str:
-    "What raw posteriors cost more than calibrated ones."
-    rows = report._rungs[np.isfinite(report._rungs["calibration_loss"])]
-    each = [f"{m} {four_digits(c)}" for m, c in zip(rows["model"], rows["calibration_loss"])]
-    if not each:
-        return "no posteriors"
-    return "raw posteriors cost more than calibrated ones, per case: " + ", ".join(each)
-
-
-def _discrimination(report) -> str:
-    rows = report.areas.to_dict("records")
-    each = [f"{r['model']} {r['auc']:.3f} ({r['low']:.3f} to {r['high']:.3f})" for r in rows]
-    if not each:
-        return "no scores of two classes"
-    return "area under the ROC curve " + ", ".join(each) + " (normal interval of log odds, no guarantee)"
-
-
-def _net_benefit(report) -> str:
-    "In units of true positives per case, at the threshold that the costs imply."
-    case = report._case
-    if case.costs.shape != (2, 2) or not has_ratio(case.costs):
-        return "defined for two classes, each with its own right decision"
-    miss = case.costs.array[1, 0] - case.costs.array[1, 1]
-    base = case.costs.array[:, 0] @ case.priors
-    rows = zip(report.best["model"], report.best["cost"])
-    each = ", ".join(f"{model} {four_digits((base - cost) / miss)}" for model, cost in rows)
-    return f"against deciding {case.costs.decisions[0]} always, in true positives per case: {each}"
 
 # %% ../nbs/58_page.ipynb #ee0d75a4
 _MOST_MODELS = 6  # that a panel of curves shows
@@ -860,40 +764,6 @@ def _curves(report) -> dict:
     return found
 
 
-def _name_lines(ax, names):
-    "Write each line's name on it or beside it, where the other lines and words are farthest away."
-    to_axes = ax.transData + ax.transAxes.inverted()
-    at, heights = np.linspace(0, 1, 101), {}
-    ax.autoscale_view()
-    for line in ax.get_lines():
-        if line.get_label() in names:
-            x, y = to_axes.transform(np.column_stack(line.get_data())).T
-            order = np.argsort(x, kind="stable")
-            heights[line] = np.interp(at, x[order], y[order], left=np.nan, right=np.nan)
-    taken = []
-    for said in ax.texts:
-        (x0, y0), (x1, y1) = ax.transAxes.inverted().transform(said.get_window_extent())
-        taken.append(((x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2))
-    for line, own in heights.items():
-        half = min(0.5, 3.5 * len(line.get_label()) / (72 * ax.get_window_extent().width / ax.figure.dpi))
-        others = [other for there, other in heights.items() if there is not line]
-        best, room = (0.5, 0.5), -np.inf
-        for x, y in zip(at, own):
-            under = np.abs(at - x) <= half
-            for off in (0, -0.07, 0.07, -0.14, 0.14) if half <= x <= 1 - half and np.isfinite(y) else ():
-                z = np.clip(y + off, 0.04, 0.96)
-                gaps = [np.nanmin(np.abs(other[under] - z), initial=0.3) for other in others]
-                gaps += [np.hypot(z - v, max(0, abs(x - u) - half - w)) - 0.03 for u, v, w in taken]
-                free = min([*gaps, 0.3]) - 0.5 * abs(z - y)
-                if free > room:
-                    best, room = (x, z), free
-        taken.append((*best, half))
-        box = {"fc": "white", "ec": "none", "alpha": 0.75, "pad": 0.8}
-        middle = {"ha": "center", "va": "center"}
-        look = middle | {"color": readable(line.get_color()), "fontsize": 9, "bbox": box}
-        ax.text(*best, line.get_label(), transform=ax.transAxes, **look)
-
-
 def _mark_here(ax, x):
     "A vertical line at the report's own prevalence or threshold."
     ax.axvline(x, color="0.3", ls=":", lw=1)
@@ -912,64 +782,27 @@ def _plot_roc(report, ax):
         x = np.array([0, 1])
         ax.plot(x, c.tpr[best] + slope * (x - c.fpr[best]), color=model_color(k), ls=":", lw=1)
     ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="false positive rate", ylabel="true positive rate")
-    _name_lines(ax, curves)
+    label_lines(ax)
     ax.set_title("ROC; dotted: equal cost", fontsize=10)
 
-
-def _plot_precision_recall(report, ax):
-    "Precision against recall, with the isocost contour through each model's cheapest point."
-    curves, ratio = _curves(report), report.costs.cost_ratio
-    recall = np.linspace(1e-3, 1, 300)
-    for k, (name, c) in enumerate(curves.items()):
-        ax.plot(c.tpr[1:], c.precision[1:], color=model_color(k), ls="-", lw=1.5, label=name)
-        score = (c.fp + ratio * c.fn) / c.p
-        best = int(np.argmin(score))
-        ax.plot(c.tpr[best], c.precision[best], "o", color=model_color(k), ms=6)
-        alarms = score[best] - ratio * (1 - recall)  # false alarms per positive on the contour
-        with np.errstate(divide="ignore", invalid="ignore"):
-            contour = np.where(alarms >= 0, recall / (recall + alarms), np.nan)
-        ax.plot(recall, contour, color=model_color(k), ls=":", lw=1)
-    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
-    _name_lines(ax, curves)
-    ax.set_title("precision and recall; dotted: equal cost", fontsize=10)
-
 # %% ../nbs/58_page.ipynb #500701bf
-def _plot_lines(ax, x, found, scale):
-    "A line and a band for each of the first models; the two constant decisions, dashed."
-    for k, name in enumerate(found.names[:_MOST_MODELS]):
-        line, *ends = (scale(values[k]) for values in (found.cost, found.low, found.high))
-        ax.plot(x, line, color=model_color(k), ls="-", lw=1.5, label=name)
-        ax.fill_between(x, *ends, color=model_color(k), alpha=0.2, lw=0)
-    for constant in found.constant:
-        ax.plot(x, scale(constant), color="0.5", ls="--", lw=0.8)
-
-
-def _plot_cost_curves(report, ax):
-    "Cost, as a share of the better constant decision's, against the prevalence: a row of the map."
-    odds = np.geomspace(1e-2, 1e2, 101) * report.priors[1] / (1 - report.priors[1])
-    at = np.full(len(odds), report.costs.cost_ratio), odds / (1 + odds)
-    found = cost_line(report._case, report._lines[:_MOST_MODELS], *at, report.confidence)
-    least = found.constant.min(0)
-    _plot_lines(ax, at[1], found, lambda cost: cost / least)
-    ax.set(xscale="logit", xlabel="prevalence", ylabel="cost (1: no model)", ylim=(0, 1.6))
-    plain_ticks(ax.xaxis, at[1], PREVALENCES, as_percent)
-    _mark_here(ax, report.priors[1])
-    _name_lines(ax, found.names)
-    ax.set_title("cost curve; dashed: constant decisions", fontsize=10)
-
-
 def _plot_decision_curves(report, ax):
     "Net benefit against the threshold probability 1/(1 + cost ratio): a column of the map."
     prevalence, own = report.priors[1], 1 / (1 + report.costs.cost_ratio)
     threshold = np.linspace(min(1, 4 * max(own, prevalence)), 0, 102)[1:-1]
     at = 1 / threshold - 1, np.full(len(threshold), prevalence)
-    found = cost_line(report._case, report._lines[:_MOST_MODELS], *at, report.confidence)
-    _plot_lines(ax, threshold, found, lambda cost: prevalence - threshold / (1 - threshold) * cost)
+    lines, odds = report._lines[:_MOST_MODELS], threshold / (1 - threshold)
+    for k, costs in enumerate(cost_line(report._case, lines, *at, report.confidence)):
+        benefit, *ends = prevalence - odds * costs
+        ax.plot(threshold, benefit, color=model_color(k), ls="-", lw=1.5, label=lines[k].name)
+        ax.fill_between(threshold, *ends, color=model_color(k), alpha=0.2, lw=0)
+    for everybody in (prevalence - odds * (1 - prevalence), 0 * odds):
+        ax.plot(threshold, everybody, color="0.5", ls="--", lw=0.8)
     ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
     ax.set_title("decision curve; dashed: all, none", fontsize=10)
     ax.locator_params(axis="x", nbins=5)
     _mark_here(ax, own)
-    _name_lines(ax, found.names)
+    label_lines(ax)
 
 
 def _plot_calibration(report, ax):
@@ -983,7 +816,7 @@ def _plot_calibration(report, ax):
                 label = scored.name if style == "o-" or scored.posterior is None else None
                 ax.plot(found.predicted, found.observed, style, color=model_color(k), ms=4, lw=1, label=label)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
-    _name_lines(ax, [scored.name for scored in report._scored])
+    label_lines(ax)
     ax.set_title("reliability; dotted: calibrated", fontsize=10)
 
 # %% ../nbs/58_page.ipynb #87092b44
@@ -991,10 +824,8 @@ PANELS = {
     "ladder": (_plot_ladder, "cost of every constant decision, model and rule with intervals"),
     "map": (lambda report, ax: report.robustness().plot(ax), "cheapest model by prevalence and cost ratio"),
     "differences": (_plot_differences, "differences in cost of pairs of models with intervals"),
-    "cost curve": (_plot_cost_curves, "cost of each model by prevalence with bands"),
     "decision curve": (_plot_decision_curves, "net benefit of each model by threshold with bands"),
     "roc": (_plot_roc, "true against false positive rates with lines of equal cost"),
-    "precision-recall": (_plot_precision_recall, "precision against recall with contours of equal cost"),
     "reliability": (_plot_calibration, "share of positives by mean posterior"),
 }
 
@@ -1019,13 +850,13 @@ def panels_of(report: Any) -> list[str]:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> panels_of(report)
-    ['ladder', 'map', 'differences', 'cost curve', 'decision curve']
+    ['ladder', 'map', 'differences', 'decision curve']
     """
     shown = ["ladder"] if why_no_map(report) else ["ladder", "map"]
     shown += ["differences"] if len(report.differences) else []
     if "map" in shown:
-        shown += ["cost curve", "decision curve"]
-        shown += ["roc", "precision-recall", "reliability"] if report._scored else []
+        shown += ["decision curve"]
+        shown += ["roc", "reliability"] if report._scored else []
     return shown
 
 
@@ -1437,22 +1268,20 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
 _SHORT = ("cost", "low", "high", "nec", "net_benefit", "accuracy", "recall", "precision")
 
 
-def flat_metrics(report: Any, *, all: bool = False) -> dict:
+def flat_metrics(report: Any) -> dict:
     """Numbers under flat names, of letters, digits, points, dashes, slashes: what experiment trackers take.
 
     Parameters
     ----------
     report : Report
         from `evaluate`
-    all : bool, default False
-        every number of the ladder, of differences and areas; without it of each model by its declared rule
-        the cost with its interval, NEC, net benefit, accuracy, recall and precision, where they are defined,
-        what it saves against the best decision for everybody, and the probability that it is the cheapest
 
     Returns
     -------
     dict
-        "model/rule/statistic" -> float; undefined numbers are left out
+        "model/rule/statistic" -> float: of each model by its declared rule the cost with its interval, NEC,
+        net benefit, accuracy, recall and precision, what it saves against the best decision for everybody,
+        and the probability that it is the cheapest; undefined numbers are left out
 
     Examples
     --------
@@ -1464,16 +1293,9 @@ def flat_metrics(report: Any, *, all: bool = False) -> dict:
     0.167
     """
     found: dict = {}
-    for row in report.ladder[report.ladder["main"] | all].to_dict("records"):
+    for row in report.ladder[report.ladder["main"]].to_dict("records"):
         head = f"{_flat(row['model'])}/{_flat(row['rule'])}"
-        numbers = {k: v for k, v in row.items() if k not in ("model", "rule", "main")}
-        numbers = {k: v for k, v in numbers.items() if all or k in _SHORT}
-        found |= {f"{head}/{_flat(k)}": float(v) for k, v in numbers.items()}
-    for row in report.differences.to_dict("records") if all else ():
-        head = f"difference/{_flat(row['first'])}/{_flat(row['second'])}"
-        found |= {f"{head}/{k}": float(row[k]) for k in ("difference", "low", "high", "p_value")}
-    for row in report.areas.to_dict("records") if all else ():
-        found |= {f"{_flat(row['model'])}/auc/{k}": float(row[k]) for k in ("auc", "low", "high")}
+        found |= {f"{head}/{k}": float(row[k]) for k in _SHORT if k in row}
     for row in report.against_constant.to_dict("records"):
         found |= {f"{_flat(row['model'])}/saving/{k}": float(row[k]) for k in _SAVING}
     for row in report.best.to_dict("records"):

@@ -813,11 +813,6 @@ class Report(Result):
         return self._once("every", lambda: _all_rules(self))
 
     @property
-    def table(self) -> DataFrame:
-        "The ladder in tidy form: columns model, rule, statistic, value, low, high."
-        return page.tidy_ladder(self.ladder)
-
-    @property
     def costs(self) -> CostMatrix:
         "The costs of an average case."
         return CostMatrix(self.cost_array, classes=self.classes, decisions=self.decisions)
@@ -990,8 +985,8 @@ class Report(Result):
             where to draw one panel
         panel : str, optional
             "ladder" (the default with `ax`), "differences" where there are several models, and for two
-            classes with one cost matrix "map", "cost curve", "decision curve", "roc",
-            "precision-recall", "reliability"; None without `ax`: all there are
+            classes with one cost matrix "map", "decision curve", "roc", "reliability"; None without `ax`:
+            all there are
 
         Returns
         -------
@@ -1007,20 +1002,15 @@ class Report(Result):
             return page.draw_report(self)
         return page.draw_panel(self, "ladder" if panel is None else panel, ax)
 
-    def metrics(self, *, all: bool = False) -> dict:
-        """Numbers under flat names, as experiment trackers take them.
-
-        Parameters
-        ----------
-        all : bool, default False
-            every number of the report; without it the few of each model by its declared rule
+    def metrics(self) -> dict:
+        """The few numbers of each model by its declared rule that experiment trackers should follow.
 
         Returns
         -------
         dict
             "model/rule/statistic" -> float; undefined numbers are left out
         """
-        return page.flat_metrics(self, all=all)
+        return page.flat_metrics(self)
 
     def recipe(self) -> dict:
         """The settings of this report and its counts, fit for JSON; no row is in it.
