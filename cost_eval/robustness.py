@@ -112,9 +112,12 @@ def _words(found: Robustness) -> str:
     ratio, prevalence = found.at
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
     by, best = f" by the rule {rules}" if found.rules else "", found.names[found.changes[0]]
+    away = _logit(found.prevalences) - _logit(prevalence)
+    near = np.abs(np.log(found.cost_ratios / ratio)).argmin(), np.abs(away).argmin()
+    clear = ", and its lead is clear" if found.sure[near] else ""
     return (
         f"If a miss costs {ratio:.3g} times a false alarm and {100 * prevalence:.3g} % are positive, "
-        f"{best} is the cheapest. {what_changes(found.names, found.at, found.changes)} "
+        f"{best} is the cheapest{clear}. {what_changes(found.names, found.at, found.changes)} "
         f"What matters is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
         "half the one and twice the other give the same answer. "
         f"On {100 * found.sure.mean():.0f} % of the map the cheapest has a clear lead (outside the noise, "

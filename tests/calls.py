@@ -664,7 +664,7 @@ REPORT = {
         p.y, p.models(), p.costs, folds=np.arange(p.n) % 3, ids=p.index, draws=2,
         rule={"a": "bayes", "b": "calibrated"}, rng=1).then(tables),
     "Report.to_dict": lambda p: Call(p.report),
-    "Report.metrics": lambda p: Call(p.report, all=True),
+    "Report.metrics": lambda p: Call(p.report),
     "Report.summary": lambda p: Call(p.report).then(written),
     "Report.to_html": lambda p: Call(p.report, title="cases", currency="euros", per_year=1000.).then(written),
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),

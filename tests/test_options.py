@@ -158,8 +158,7 @@ def scored(cost_scorer, costs, **options):
 
 def tabled(evaluate, *args, draws=1, **options):
     report = evaluate(*args, draws=draws, **options)
-    return [frame.to_dict() for frame in (report.table, report.differences, report.ladder, report.groups,
-                                          report.scenarios)]
+    return [frame.to_dict() for frame in (report.differences, report.ladder, report.groups, report.scenarios)]
 
 
 def tabled_best(evaluate, *args, **options):
@@ -521,7 +520,6 @@ CASES = {
     "page": {name: Case(lambda: reported(), **options, via=undrawn)
              for name, options in {**dict.fromkeys(("sections", "markdown_page"),
                                                    {"about": {"use": "triage"}}),
-                                                   "flat_metrics": {"all": True},
                                    "web_page": {"about": {"use": "triage"}, "title": "Triage",
                                                 "currency": "euros", "per_year": 1e4}}.items()}
     | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(),

@@ -107,33 +107,6 @@ def test_the_lead_is_told_of_the_right_pair_whatever_the_order(case, order):
     assert f"At 95%, {first} is cheaper than always" in told and f"; than {second}, the next model, by {ends[0]:.4g} to {ends[1]:.4g} (conservative)" in told and told.endswith("not told apart. Below 0 it is dearer.")
 
 
-def test_the_region_in_words_is_read_from_the_map(case):
-    y, models = case
-    found = evaluate(y, {name: models[name] for name in ("good", "bad")}, COSTS, rng=0).robustness()
-    ratio, prevalence = found.at
-    table = found.to_frame()
-    r = min(found.cost_ratios, key=lambda v: abs(np.log(v / ratio)))
-    p = min(found.prevalences, key=lambda v: abs(np.log(v / (1 - v)) - np.log(prevalence / (1 - prevalence))))
-    name = table[(table.cost_ratio == r) & (table.prevalence == p)].winner.item()
-    for column, other, at, own, times, unit in (("cost_ratio", "prevalence", p, r, 1, ""),
-                                                ("prevalence", "cost_ratio", r, p, 100, " %")):
-        line = table[table[other] == at].sort_values(column)
-        here, wins = line[column].to_numpy(), (line.winner == name).to_numpy()
-        runs = np.split(np.arange(len(here)), np.flatnonzero(np.diff(wins)) + 1)
-        run = here[next(run for run in runs if own in here[run])]
-        for end, beyond in ((run[0], here[0]), (run[-1], here[-1])):
-            assert f"{times * end:.3g}{unit}" in found.words() and (end == beyond or wins.sum() < len(here))
-    assert f"{name} is the cheapest" in found.words()
-
-
-@pytest.mark.parametrize("ends, said", [((1, 8), "everywhere on the map (1 to 8)"),
-                                        ((1, 4), "up to 4 (the map begins at 1)"), ((2, 2), "about 2 only"),
-                                        ((4, 8), "from 4 on (the map ends at 8)"),
-                                        ((8, 8), "from 8 on (the map ends at 8)"), ((2, 4), "from 2 to 4")])
-def test_an_end_of_the_map_is_no_end_of_a_range(ends, said):
-    assert robustness._ends(np.array(ends), np.array([1, 2, 4, 8]), "") == said
-
-
 def test_a_costliest_error_never_seen_is_said_of_the_model_that_has_none():
     y = np.repeat(["well", "ill"], 50)
     models = {"never misses": np.full(100, "treat"), "misses one": np.where(np.arange(100) == 99, "home",
@@ -572,7 +545,6 @@ def test_the_dictionary_holds_the_frames_in_plain_values(case):
             .1] and found["summary"] == report.summary().split("\n")
     assert found["sample_priors"][1] == pytest.approx(np.mean(y == "ill")) and found["notes"] == list(
         report.notes)
-    assert set(report.table.columns) == {"model", "rule", "statistic", "value", "low", "high"}
     assert "per case" in repr(report) and "<table" in report._repr_html_()
 
 

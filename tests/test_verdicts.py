@@ -221,7 +221,7 @@ def map_agrees(r):
     constant = r.ladder[r.ladder["rule"] == "constant"].sort_values("cost", kind="stable").iloc[0]
     cheapest = r.best.iloc[0]["model"] if r.best.iloc[0]["cost"] < constant["cost"] - 1e-12 else {
         "always 0": "always negative", "always 1": "always positive"}[constant["model"]]
-    told = re.findall(r"% are positive, (.+?) is the cheapest\. At", words)
+    told = re.findall(r"% are positive, (.+?) is the cheapest(?:, and its lead is clear)?\. At", words)
     assert told == [cheapest] or here.iloc[0] == pytest.approx(constant["cost"]) or np.sum(here < here.iloc[0]
             + 1e-9) > 1, (told, cheapest)
     assert found.names[found.winner[i, j]] == told[0] and f"% are positive, {told[0]} is" in words
@@ -249,15 +249,6 @@ def page_agrees(r, page):
             for text, value in zip(got, wanted):
                 assert text == str(value) if not isinstance(value, float) else (text == "" if value != value
                         else says(text, value)), (title, text, value)
-    record = dict(row for row in re.findall(r"^\| (.+?) \| (.+) \|$", parts["For the record"], re.M))
-    for row in r.areas.to_dict("records"):
-        assert f"{row['model']} {row['auc']:.3f} ({row['low']:.3f} to {row['high']:.3f})" in record[
-            "discrimination"]
-    if r.cost_array.shape == (2, 2):
-        c, cost = r.cost_array, r.best.set_index("model")["cost"]
-        for name in cost.index:
-            read(rf"\b{name} {N}", record["net benefit"],
-                 (c[:, 0] @ r.priors - cost[name]) / (c[1, 0] - c[1, 1]))
 
 
 SEEDS = (0, 3, 4, 6, 7, 10, 12, 16, 26, 56)
@@ -293,7 +284,7 @@ def test_the_page_agrees_with_the_report(pages, seed):
     assert plain["summary"] == r.summary().splitlines()
     for row in r.best.to_dict("records"):
         assert flat[f"{row['model']}/{row['rule'].replace(' ', '_')}/cost"] == row["cost"]
-    assert flat.items() <= r.metrics(all=True).items() and len(flat) <= 12 * len(r.best)
+    assert len(flat) <= 12 * len(r.best)
 
 
 def test_the_map_of_folds_that_lack_a_class():
