@@ -23,7 +23,6 @@ from cost_eval.page import answers
 from cost_eval.policies import RULES, CrossFit, cross_fit
 from cost_eval.report import evaluate, translation_table
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
-from cost_eval import robustness
 
 evaluate = partial(evaluate, draws=1)  # whose subject are not the draws of the folds (test_policies)
 COSTS = CostMatrix.binary(fp=1, fn=8, classes=["well", "ill"], decisions=["home", "treat"])
