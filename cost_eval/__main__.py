@@ -451,7 +451,7 @@ _OPTIONS = {
     "method": "--method NAME",
     "ids": "--id COL",
     "confidence": "--confidence Q",
-    "last": "--group COL on the rows of both months in one file, COL the month",
+    "costs_known": "--costs-known",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
     "max_cost": "--max-cost C",
     "history": "--history FILE",
@@ -460,13 +460,13 @@ _OPTIONS = {
 
 _REMEDIES = {
     VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
-    "costs_known=True": "--fp COL and --fn COL with what an error would cost; --rule tuned; --costs-known",
+    "the rows of both months": "--group COL on the rows of both months in one file, COL the month",
     "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
 }
 
 _QUOTED = r"there are [^;]*|(?<!\w)'[^']*'|\"[^\"]*\""  # a user's names are no Python
 _GIVEN = re.compile(
-    rf"{_QUOTED}|(?<![-\w])(?P<name>[a-z_]+)=(?P<value>'[^']*'|\"[^\"]*\"|\.?\d[\d.]*|)(?=[\s,;.:)]|$)"
+    rf"{_QUOTED}|(?<![-\w])(?P<name>[a-z_]+)=(?P<value>'[^']*'|\"[^\"]*\"|\.?\d[\d.]*|True|)(?=[\s,;.:)]|$)"
     r"|(?<!\()\b(?P<word>y_true|sample_weight)\b(?![=\[.])"
 )
 _ASIDE = re.compile(r" \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
@@ -496,7 +496,7 @@ def _given(found) -> str:
     flag = _flag(name) if name else ""
     if flag in ("", name, "--costs"):
         return found[0]
-    value = shlex.quote(value.strip("'\"")) if value else ""
+    value = shlex.quote(value.strip("'\"")) if value not in (None, "", "True") else ""
     return f"{flag}={value}" if value else flag
 
 

@@ -147,7 +147,7 @@ def _refuse_told(y, table, known: bool = False):
     "`ValueError` if costs of single samples, by which it is decided, tell the class."
     if isinstance(table, ExampleCosts) and not known:
         y = encode(label_array(y, "y"), list(table.classes), "y", "the costs' classes").astype(np.intp)
-        refuse_told(told_by_costs(y, table), "in cost_scorer, with")
+        refuse_told(told_by_costs(table, y), "in cost_scorer, with")
 
 
 class _CostOfPredictions:

@@ -1025,11 +1025,12 @@ def count_rule(
     if len(y) != len(decided):
         raise ValueError(f"values: {len(decided)} rows, but y_true has {len(y)}; one each is needed")
     own = None if costs is None else as_costs(costs, classes=rule.costs)
-    table = rule.costs if own is None else own
+    table: Any = rule.costs if own is None else own
     declared = (rule.content.get("costs_checked") or {}).get("declared", False)
     if table.array.ndim == 3 and rule.rule in ("bayes", "calibrated") and not declared:
         instead = "a rule that was fitted with rule='tuned' reads no costs, and of one fitted with"
-        refuse_told(told_by_costs(code, table, clusters), instead)
+        units = None if clusters is None else check_1d(clusters, "clusters", len(y))
+        refuse_told(told_by_costs(table, code, units), instead)
     weight = np.empty(0) if sample_weight is None else check_weights(sample_weight, len(y))
     units = np.empty(0) if clusters is None else check_1d(clusters, "clusters", len(y))
     look, (K, M) = rule.look(values), rule.costs.shape

@@ -206,7 +206,7 @@ class Samples(Result):
         rows, clusters = self.counting, self.clusters
         if self.own is None:
             return ""
-        return told_by_costs(self.y[rows], self.own[rows], None if clusters is None else clusters[rows])
+        return told_by_costs(self.own[rows], self.y[rows], None if clusters is None else clusters[rows])
 
     @property
     def few_for_costs(self) -> bool:
@@ -808,15 +808,15 @@ def _positive_needed(given, model, labels: np.ndarray, costs):
 
 # %% ../nbs/06_samples.ipynb #987e74a5
 #| code-fold: true
-def told_by_costs(y: np.ndarray, costs: ExampleCosts, clusters: np.ndarray | None = None) -> str:
+def told_by_costs(found: ExampleCosts, y: np.ndarray, clusters: np.ndarray | None = None) -> str:
     """How a column of costs of single rows tells the class, which no rule knows when it decides.
 
     Parameters
     ----------
+    found : ExampleCosts
+        (N, K, M) costs that were read
     y : ndarray
         (N,) numbers of the true classes
-    costs : ExampleCosts
-        (N, K, M)
     clusters : ndarray, optional
         (N,) labels of rows that belong together: they may share an amount and a class
 
@@ -828,24 +828,24 @@ def told_by_costs(y: np.ndarray, costs: ExampleCosts, clusters: np.ndarray | Non
     Examples
     --------
     >>> y = np.repeat([0, 1], [95, 5])
-    >>> told_by_costs(y, ExampleCosts(fp=5, fn=20.0 * y))
+    >>> told_by_costs(ExampleCosts(fp=5, fn=20.0 * y), y)
     'fn is 0 in 95 of 95 rows of class 0 and in 0 of the 5 others'
-    >>> told_by_costs(y, ExampleCosts(fp=5, fn=20.0 + np.arange(100) % 7))
+    >>> told_by_costs(ExampleCosts(fp=5, fn=20.0 + np.arange(100) % 7), y)
     ''
     """
-    K = len(costs.classes)
+    K = len(found.classes)
     rows = np.arange(len(y))
     if clusters is not None:
         rows = np.unique(numbered(clusters)[1] * K + y, return_index=True)[1]
-    for name, column in _columns_of_costs(costs):
+    for name, column in _columns_of_costs(found):
         values, place = np.unique(column[rows], return_inverse=True)
         counts = np.bincount(place.ravel() * K + y[rows], minlength=K * len(values)).reshape(-1, K)
-        if (found := _telling(counts)) is not None:
-            first, last, k = found
+        if (told := _telling(counts)) is not None:
+            first, last, k = told
             held = (column >= values[first]) & (column <= values[last])
             where = "at most " * (first < last) if first == 0 else "at least " * (first < last)
             own = y == k if k < K else y != k - K
-            whose = f"class {written(costs.classes[k])}" if k < K else f"others than {costs.classes[k - K]}"
+            whose = f"class {written(found.classes[k])}" if k < K else f"others than {found.classes[k - K]}"
             return (
                 f"{name} is {where}{values[first if where == 'at least ' else last]:g} in "
                 f"{(held & own).sum():,} of {own.sum():,} rows of {whose} and in {(held & ~own).sum():,} of "
@@ -854,34 +854,29 @@ def told_by_costs(y: np.ndarray, costs: ExampleCosts, clusters: np.ndarray | Non
     return ""
 
 
-def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs; with"):
+def refuse_told(found: str, instead: str = "rule='tuned' reads no row's costs; with") -> None:
     """`ValueError` where costs tell the class.
 
     Parameters
     ----------
-    told : str
+    found : str
         from `told_by_costs`
     instead : str
         what does not read the costs, and where it is declared that they are known
 
-    Returns
-    -------
-    None
-        where `told` is empty
-
     Raises
     ------
     ValueError
-        Unless `told` is empty.
+        Unless `found` is empty.
 
     Examples
     --------
     >>> refuse_told("")
     """
-    if told:
-        error = {"fn": "a miss", "fp": "a false alarm"}.get(told.partition(" ")[0], "each decision")
+    if found:
+        error = {"fn": "a miss", "fp": "a false alarm"}.get(found.partition(" ")[0], "each decision")
         raise ValueError(
-            f"costs: {told}, so they tell the class, and a rule that reads each row's costs would decide by "
+            f"costs: {found}, so they tell the class, and a rule that reads each row's costs would decide by "
             f"it. Give what {error} would have cost in every row, whatever its class turned out to be; "
             f"{instead} costs_known=True it is taken that they are known before the class"
         )

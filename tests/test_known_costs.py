@@ -98,7 +98,7 @@ SIZES = 20, 60, 400, 4000
 def refused(costs, n, seed, K=2):
     rng = np.random.default_rng([seed, n])
     y, amount = drawn(n, rng, K)
-    return bool(told_by_costs(y, costs(y, amount, rng)))
+    return bool(told_by_costs(costs(y, amount, rng), y))
 
 
 @pytest.mark.parametrize("name", [*HONEST, *LEAKS, *HONEST3, *LEAKS3])
@@ -170,14 +170,14 @@ def test_clusters_that_share_an_amount_and_a_class_are_honest():
     cluster = np.repeat(np.arange(60), 20)
     y, amount = (np.arange(60) < 4)[cluster] * 1, rng.lognormal(4, .8, 60)[cluster]
     own = ExampleCosts(fp=5, fn=amount)
-    assert told_by_costs(y, own) and not told_by_costs(y, own, cluster)
-    assert told_by_costs(y, ExampleCosts(fp=5, fn=amount * y), cluster)
+    assert told_by_costs(own, y) and not told_by_costs(own, y, cluster)
+    assert told_by_costs(ExampleCosts(fp=5, fn=amount * y), y, cluster)
 
 
 def test_one_positive_does_not_tell_itself():
     own = ExampleCosts(fp=5, fn=[20., 30, 40, 50])
-    assert not told_by_costs(np.array([0, 0, 1, 0]), own)
-    assert told_by_costs(np.array([0, 0, 1, 0]), ExampleCosts(fp=5, fn=[0., 0, 40, 0]))
+    assert not told_by_costs(own, np.array([0, 0, 1, 0]))
+    assert told_by_costs(ExampleCosts(fp=5, fn=[0., 0, 40, 0]), np.array([0, 0, 1, 0]))
 
 
 def test_dask_and_the_shell(tmp_path, capsys):
@@ -191,7 +191,7 @@ def test_dask_and_the_shell(tmp_path, capsys):
     line = ["evaluate", str(file), "--scores", "p", "--fp", "5", "--fn", "loss"]
     assert main(line) == 2
     said = capsys.readouterr().err
-    assert "fn is 0 in 3,882" in said and "--costs-known" in said and "--rule tuned" in said
+    assert "fn is 0 in 3,882" in said and "--costs-known" in said and "--rule=tuned" in said
     assert main([*line, "--costs-known"]) == 0 and "was declared" in capsys.readouterr().out
     assert main([*line, "--rule", "tuned"]) == 0
 

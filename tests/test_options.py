@@ -260,7 +260,7 @@ CASES = {
         "reliability": Case(Y, P2[:, 1]),
     },
     "samples": {
-        "told_by_costs": Case(Y, ExampleCosts(fp=1, fn=9. * Y), clusters=Y),
+        "told_by_costs": Case(ExampleCosts(fp=1, fn=9. * Y), Y, clusters=Y),
         "refuse_told": Case("fn is 0 in 30 of 30 rows", via=said, instead="say"),
         "read_samples": Case(NAMED, P2[:, 1], {"fp": 1, "fn": 5}, costs_known=given(True, positive="yes"),
                              positive=given("no", first="yes"),

@@ -369,8 +369,8 @@ ADVICE = {
                        "numpy.argmax(y_true, axis=1)", lambda: cost()),
     "one-hot labels as lists": (lambda y: cost(y), np.eye(2)[Y].tolist(), "y_true",
                                 "numpy.argmax(y_true, axis=1)", lambda: cost()),
-    "one-hot labels with names": (lambda y: cost(y, TWO, NAMED), pd.DataFrame(np.eye(2)[Y],
-        columns=["well", "ill"]), "y_true", "y_true.idxmax(axis=1)", lambda: cost(NAMES, TWO, NAMED)),
+    "one-hot labels with names": (lambda y: cost(y, P, NAMED), pd.DataFrame(np.eye(2)[Y],
+        columns=["well", "ill"]), "y_true", "y_true.idxmax(axis=1)", lambda: cost(NAMES, P, NAMED)),
     "several labels a row": (lambda y: cost(y), np.column_stack([1 - Y * (P > .6), Y]), "y_true",
                              "numpy.asarray(y_true)[:, j]", lambda: cost()),
     "logits": (lambda p: cost(models=p), np.log(TWO) + 3, "values",
@@ -501,6 +501,17 @@ ADVICE = {
                                   "Posteriors(p.values, classes=[0])"),
     "columns named twice over": (lambda p: cost(models=p), ce.Posteriors(pd.DataFrame(TWO),
         classes=[0, 1]), "p", "give its values, or no classes=", lambda: cost(), "Posteriors(p.values)"),
+    "probabilities as decisions": (lambda d: ce.confusion_counts(Y, d), P, "scores", "scores >= threshold",
+                                   lambda: ce.confusion_counts(Y, P >= .5), "scores >= .5"),
+    "columns that may stand either way": (lambda p: cost(NAMES, p, NAMED), TWO, "values",
+                                          "Posteriors(numpy.asarray(values), classes=['well', 'ill'])",
+                                          lambda: cost(NAMES, P, NAMED)),
+    "a gain typed as a cost": (lambda costs: cost(models=np.where(Y, "treat", "home"), costs=costs),
+                               np.array([[0, 1], [5, 9.]]), "costs",
+                               "CostMatrix(costs, classes=..., decisions=...)",
+                               lambda: [4.5], "CostMatrix(costs, classes=[0, 1], decisions=['home', 'treat'])"),
+    "costs that tell the class": (lambda **o: cost(costs=ce.ExampleCosts(fp=1, fn=9. * Y), **o), {}, "",
+                                  "costs_known=True", lambda: [0.]),
 }
 
 

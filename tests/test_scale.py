@@ -180,8 +180,8 @@ def test_the_report_over_random_partitions(seed, rule, more, classes):
     kind = object if isinstance(classes[0], str) else int
     y = np.where(hidden, classes[1], classes[0]).astype(kind)
     p = (.2 + .6 * rng.random(n) * np.where(hidden, 1, .7)).astype(rng.choice(["float32", "float64"]))
-    values = {"p": p, "d": np.where(p > .5, classes[1], classes[0]).astype(kind),
-              "two": np.column_stack([1 - p, p])}
+    values = {"p": p, "d": np.where(p > .5, classes[1], classes[0]).astype(kind)}
+    two = np.column_stack([1 - p, p])
     own = {"folds": (rng.random(n) * 3).astype(int), "sample_weight": rng.random(n)}
     if more:
         own = {"clusters": np.arange(n) // 2, "groups": rng.choice(["u", "v"], n).astype(object)}
@@ -191,9 +191,10 @@ def test_the_report_over_random_partitions(seed, rule, more, classes):
 
     costs = ce.CostMatrix.binary(fp=1, fn=float(rng.uniform(.5, 6)), classes=classes)
     options = {"rule": rule, "priors": .3 if more else None, "rng": 0, "confidence": .9}
-    said = {"say": ce.Posteriors(p, classes=[classes[0]])}
+    said = {"say": ce.Posteriors(p, classes=[classes[0]]), "two": ce.Posteriors(two, classes=classes)}
     found = scale.evaluate(lazy(y), {k: lazy(v) for k, v in values.items()}
-                           | {"say": ce.Posteriors(lazy(p), classes=[classes[0]])}, costs, **options,
+                           | {"say": ce.Posteriors(lazy(p), classes=[classes[0]]),
+                              "two": ce.Posteriors(lazy(two), classes=classes)}, costs, **options,
                            **{k: lazy(v) for k, v in own.items()})
     assert found == ce.evaluate(y, values | said, costs, **options, **own)
 

@@ -312,7 +312,7 @@ class Silent(ClassifierMixin, BaseEstimator):
     ({"estimators": {"s": Silent()}}, "as given"),
     ({"estimators": {"s": Silent()}, "rule": "tuned"}, "no predict_proba"),
     ({"rule": {"bayes": "tuned"}}, "rule"), ({"estimators": {}}, "estimators"),
-    ({"costs": np.eye(3)}, "no sample"),
+    ({"costs": 1 - np.eye(3)}, "no sample"),
     ({"X": pd.DataFrame(X), "y": pd.Series(Y, index=np.arange(120)[::-1])}, "in another order"),
     ({"X": X[:100]}, "X: 100 rows, but y has 120 labels"),
 ])
