@@ -179,7 +179,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.report import (
         Report as Report,
         evaluate as evaluate,
-        translation_table as translation_table,
     )
     from cost_eval.hand_over import (
         certified_threshold as certified_threshold,

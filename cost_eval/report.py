@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .confusion import ConfusionCounts
 from cost_eval.core import (
     Axes,
     DataFrame,
@@ -16,7 +15,6 @@ from cost_eval.core import (
     Frame,
     IntervalMethod,
     Labels,
-    Matrix,
     Model,
     Numbers,
     PanelName,
@@ -27,7 +25,7 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Report', 'evaluate', 'translation_table']
+__all__ = ['Report', 'evaluate']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
@@ -59,27 +57,22 @@ from cost_eval.comparisons import (
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
-    aligned,
     cheapest_first,
     check_1d,
     check_choice,
     check_confidence,
-    check_priors,
     check_range,
-    cost_table,
     dense,
     kinds,
-    labelled,
     numbered,
     pandas,
     ratio,
     result,
     same_rows,
 )
-from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .decisions import AffineCalibrator, read_requirements
-from .metrics import METRICS, evaluate_metrics, naive_cost
+from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
@@ -1596,94 +1589,3 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
         if values.ndim != 1 or len(values) < 2 or (np.diff(values) <= 0).any():
             raise ValueError(f"{name}: at least two ascending numbers are needed")
     return robustness_map(case, list(report._lines), cost_ratios, prevalences, at, report.confidence)
-
-# %% ../nbs/60_report.ipynb #8e165bf5
-def translation_table(
-    counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: Costs,
-    *,
-    priors: Priors | None = None,
-) -> DataFrame:
-    """One confusion matrix, costs and priors in; every paper's number out, with the identity that ties
-    it to the expected cost.
-
-    Parameters
-    ----------
-    counts : ConfusionCounts, BinaryCounts, array_like or DataFrame
-        (2, 2), true class in rows
-    costs : CostMatrix or array_like
-        (2, 2), each class with its own right decision
-    priors : array_like or mapping, optional
-        (2,) class priors of the deployment; default: those of the counts
-
-    Returns
-    -------
-    DataFrame
-        columns paper, quantity, value, identity, from_expected_cost (the value by the identity)
-
-    Raises
-    ------
-    ValueError
-        For a problem that is not binary, and costs without a ratio.
-
-    Examples
-    --------
-    >>> table = translation_table([[90, 10], [2, 8]], CostMatrix.binary(fp=1, fn=5))
-    >>> float(table.set_index("quantity").loc["cost score", "value"])
-    2.0
-    """
-    array, table = aligned(counts, costs)
-    if table.shape != (2, 2) or array.shape != (2, 2):
-        raise ValueError(
-            f"counts: one 2 x 2 table and 2 x 2 costs are needed, got {array.shape} and {table.shape}"
-        )
-    matrix = CostMatrix(table)
-    c = BinaryCounts.from_matrix(array)
-    if priors is not None:
-        known = labelled(counts, "counts")[1]
-        c = c.with_prevalence(check_priors(priors, 2, classes=cost_table(costs, known)[1] or known)[1])
-    return pandas().DataFrame(
-        _translations(c, matrix), columns=["paper", "quantity", "value", "identity", "from_expected_cost"]
-    )
-
-
-def _translations(c: BinaryCounts, costs: CostMatrix) -> list[tuple]:
-    "Rows: paper, quantity, value, identity, the value by the identity."
-    (c_fp, c_fn), ratio_, w, pi = costs.error_costs, costs.cost_ratio, costs.weight, float(c.prevalence)
-    standard = costs.standardized()
-    ec = float(METRICS["expected_cost"](c, costs))
-    avoidable = float(METRICS["expected_cost"](c, standard))  # what is paid beyond the oracle
-    naive = float(naive_cost(standard, [1 - pi, pi]))
-    threshold = c_fp / (c_fp + c_fn)
-    ops = float(outperformance_of_cost(avoidable, standard.array, [1 - pi, pi]))
-
-    def value(name, **given):
-        return float(METRICS[name](c, **given))
-
-    nec, benefit = value("normalized_expected_cost", costs=costs), value("net_benefit", threshold=threshold)
-    score, accuracy = value("cost_score", cost_ratio=ratio_), value("weighted_accuracy", weight=w)
-    by_precision = float(cost_score_from_precision(c.precision, c.tpr, ratio_)) if c.tp else np.nan
-    h_fixed, per_case = (
-        value("h_measure", a=2 * (1 - w), b=2 * w),
-        (c.to_matrix() * costs.array).sum() / c.total,
-    )
-    weighted = 1 - avoidable / (pi * c_fn + (1 - pi) * c_fp)
-    per_alarm, in_words = avoidable / (c_fp * pi), "1 - EC* / (pi C_FN + (1 - pi) C_FP)"
-    ferrer, marwah, lombardo = "Ferrer 2025", "Marwah et al. 2024", "Lombardo et al. 2025"
-    return [
-        (ferrer, "expected cost", ec, "EC", ec),
-        (ferrer, "normalised expected cost", nec, "EC* / naive*", avoidable / naive),
-        (ferrer, "net benefit", benefit, "pi - EC* / C_FN", pi - avoidable / c_fn),
-        (marwah, "cost score", score, "EC* / (C_FP pi)", per_alarm),
-        (marwah, "cost score from precision and recall", by_precision, "EC* / (C_FP pi)", per_alarm),
-        (lombardo, "weighted accuracy", accuracy, in_words, weighted),
-        (lombardo, "H, costs fixed", h_fixed, "the same, a / (a + b) = 1 - w", weighted),
-        ("Margineantu & Dietterich 2000", "cost per example", float(per_case), "EC", ec),
-        (
-            "Zhao et al. 2025",
-            "outperformance score of the cost",
-            ops,
-            "P(EC of a random classifier > EC)",
-            ops,
-        ),
-    ]

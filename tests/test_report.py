@@ -18,10 +18,10 @@ from cost_eval.comparisons import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
-from cost_eval.metrics import METRICS, expected_cost, normalized_expected_cost
+from cost_eval.metrics import expected_cost, normalized_expected_cost
 from cost_eval.page import answers
 from cost_eval.policies import RULES, CrossFit, cross_fit
-from cost_eval.report import evaluate, translation_table
+from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
 evaluate = partial(evaluate, draws=1)  # whose subject are not the draws of the folds (test_policies)
@@ -462,19 +462,6 @@ def test_three_classes_with_abstention():
     assert report.plot() is not None and "<table" in report.to_html()
 
 
-def test_identities():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        counts, fp, fn = rng.integers(1, 50, (2, 2)), *rng.uniform(.1, 9, 2)
-        table = translation_table(counts, CostMatrix([[2, 2 + fp], [1 + fn, 1]]), priors=None
-                                  if rng.random() < .5 else rng.dirichlet([1, 1]))
-        assert table["value"].to_numpy() == pytest.approx(table["from_expected_cost"].to_numpy())
-    labelled = confusion_counts(["ill", "well", "ill"], ["treat", "treat", "home"], classes=COSTS)
-    assert translation_table(labelled, COSTS).set_index("quantity").loc["cost score",
-            "value"] == pytest.approx(
-        METRICS["cost_score"](labelled.array, cost_ratio=8))
-
-
 Y, P = [0, 1, 0, 1], [.1, .9, .2, .8]
 BAD = {
     "infinite": (lambda: evaluate(Y, {"a": Posteriors([.1, np.inf, .2, .3])}, COSTS.array),
@@ -484,7 +471,6 @@ BAD = {
     "rule of nobody": (lambda: evaluate(Y, {"a": P}, COSTS.array, rule={"b": "tuned"}),
                        "rule: of 'b', but the models are"),
     "one class": (lambda: evaluate([0, 0], {"a": [.1, .2]}, COSTS.array, priors=[.5, .5]), "no sample of 1"),
-    "binary translation": (lambda: translation_table(np.eye(3), CostMatrix.zero_one(3)), "2 x 2"),
 }
 
 
