@@ -91,7 +91,7 @@ def _labels(names) -> np.ndarray:
     label = np.empty(len(names), object)
     label[:] = names
     same = all(isinstance(name, str) for name in names) or all(isinstance(name, int) for name in names)
-    return np.array(names) if same else label
+    return np.array(names) if same and len(label) else label
 
 # %% ../nbs/21_comparisons.ipynb #144e17c7
 @dataclass(frozen=True)
@@ -309,6 +309,10 @@ class Question(NamedTuple):
     model: Any = ""
     against: Any = ""
     part: Any = ""
+
+    def about(self, model: Any, against: Any = "", part: Any = "") -> "Question":
+        "The same by other names."
+        return self._replace(model=model, against=against, part=part)
 
 
 @dataclass(frozen=True)
@@ -813,6 +817,7 @@ def _named(decisions) -> dict:
 
 def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Losses, list]:
     "What decisions cost, and whose they are; everything checked."
+    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     named = _named(decisions)
     y_labels = check_1d(y_true, "y_true")
     n = len(y_labels)
@@ -994,7 +999,6 @@ def simultaneous_differences(
     >>> str(found.model[0]), str(found.against[0]), float(found.estimate[0]), bool(found.told_apart[0])
     ('a', 'b', -0.5, True)
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
     return ask(differences(losses, policies), confidence=confidence, jointly=True)
 
@@ -1138,7 +1142,6 @@ def best_of(
     >>> found.model[0].item(), found.estimate.tolist()
     ('a', [0.0, 0.0, 0.5, 0.0])
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     confidence, rng = check_confidence(confidence), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
@@ -1262,7 +1265,6 @@ def probability_best(
     >>> best.probability.round(2).tolist(), best.regret.round(2).tolist()
     ([1.0, 0.0], [0.0, 0.49])
     """
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
     return probable_best(losses, policies, n_resamples=n_resamples, rng=rng)
@@ -1308,9 +1310,14 @@ def _posterior_costs(losses: Losses, policies: list, n_resamples: int, rng) -> n
     units = _units(losses, np.stack([losses.losses(d) for d in decided]), rng)
     cost, (K, M) = np.empty((n_resamples, len(decided))), losses.costs.shape
     for block, size, total in _posterior(units, n_resamples, rng):
-        true, said = _unseen_cells(size.shape, K, M, len(decided), len(units.shares), rng)
-        extra = losses.widest[true[..., None], said]
-        cost[block] = _with_unseen(units.shares, size, total, extra)
+        b, classes, pieces = len(size), size.shape[1], size.shape[2] - 1
+        true: Any = np.arange(classes)[None, :, None]  # each unseen piece of a row's class, or of any
+        if len(units.shares) == 1:
+            true = rng.integers(K, size=(b, 1, pieces))
+        extra = losses.widest[true[..., None], rng.integers(M, size=(b, classes, pieces, len(decided)))]
+        total = total + np.einsum("bkj,bkjs->bks", size[..., 1:], extra)
+        mean = ratio(total, size.sum(-1)[..., None], undefined=0.0)
+        cost[block] = np.einsum("k,bks->bs", units.shares, mean)
     return cost
 
 
@@ -1340,19 +1347,6 @@ def _posterior(units, n_resamples, rng):
             len(drawn), *units.total.shape[1:]
         )
         yield block, size, total
-
-
-def _unseen_cells(shape, K, M, many, shares, rng):
-    "Cells of the pieces: their class (b, K or 1, J), even, or that of the row, and decisions (b, ., J, S)."
-    b, classes, pieces = shape[0], shape[1], shape[2] - 1
-    own = np.arange(classes)[None, :, None] if shares > 1 else rng.integers(K, size=(b, 1, pieces))
-    return np.broadcast_to(own, (b, classes, pieces)), rng.integers(M, size=(b, classes, pieces, many))
-
-
-def _with_unseen(shares, size, total, extra):
-    "Costs (b, S) of draws: those of the units, and of the pieces of one more."
-    total = total + np.einsum("bkj,bkjs->bks", size[..., 1:], extra)
-    return np.einsum("k,bks->bs", shares, ratio(total, size.sum(-1)[..., None], undefined=0.0))
 
 # %% ../nbs/21_comparisons.ipynb #7613a028
 @result

@@ -362,16 +362,8 @@ def _ladder(case: _Case, judged: list[Decided], oracle: Decided):
     columns = {name: [getattr(e, name) for e in entries] for name in ("model", "rule", "main")}
     columns |= {"cost": cost, "low": low, "high": high, "per_1000": 1000 * cost}
     ladder = pandas().DataFrame(columns | {"nec": nec, "gap_closed": 1 - nec})
-    ladder["calibration_loss"] = _calibration_losses(ladder)
     cuts = pandas().DataFrame([e.cut for e in entries], columns=["threshold", "same_from", "same_to"])
     return ladder.join(_metric_columns(case, entries, cost, low, high)).join(cuts), found
-
-
-def _calibration_losses(ladder) -> list[float]:
-    "What a model's raw Bayes decisions cost more than those after calibration; NaN for other rows."
-    calibrated = ladder[ladder["rule"] == "calibrated"].set_index("model")["cost"]
-    rows = zip(ladder["model"], ladder["rule"], ladder["cost"])
-    return [c - calibrated[m] if r == "bayes" and m in calibrated.index else np.nan for m, r, c in rows]
 
 
 _SHOWN_METRICS = ("accuracy", "recall", "precision", "f_beta", "mcc", "weighted_accuracy", "cost_score")
@@ -412,29 +404,26 @@ def _best(case: _Case, mains: list[Decided], ladder, in_sample: dict, errors: di
     return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
-_DIFFERENCES = ("first", "second", "difference", "low", "high", "p_value", "told_apart", "cheaper")
+def _frame(found: Answers, **columns: str) -> DataFrame:
+    "Answers as a table: what is named, then the ends, the p-value, and whether 0 is rejected."
+    columns |= {name: name for name in ("low", "high", "p_value", "told_apart")}
+    return pandas().DataFrame({name: getattr(found, of) for name, of in columns.items()})
 
 
 def _differences(case: _Case, mains: list[Decided]):
     "Pairs of models, first minus second, with intervals that hold together; and what is to be said."
     found = ask(differences(case, mains), confidence=case.confidence, jointly=True)
-    d = found.estimate
-    cheaper = np.where(d < 0, found.model, np.where(d > 0, found.against, ""))
-    columns = found.model, found.against, d, found.low, found.high, found.p_value, found.told_apart, cheaper
-    return pandas().DataFrame(dict(zip(_DIFFERENCES, columns))), found.notes
+    table = _frame(found, first="model", second="against", difference="estimate")
+    one, d, other = found.model, found.estimate, found.against
+    return table.assign(cheaper=np.where(d < 0, one, np.where(d > 0, other, ""))), found.notes
 
 
 def _savings(case: _Case, pairs: list):
     "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
-    found = ask([case.minus(o, e) for e, o in pairs], confidence=case.confidence, jointly=True)
-    columns = {
-        "model": [e.model for e, _ in pairs],
-        "rule": [e.rule for e, _ in pairs],
-        "against": [o.model if o.rule == "constant" else o.rule for _, o in pairs],
-        "saving": found.estimate,
-    }
-    ends = {name: getattr(found, name) for name in ("low", "high", "p_value", "told_apart")}
-    return pandas().DataFrame(columns | ends)
+    named = [(e.model, o.model if o.rule == "constant" else o.rule, e.rule) for e, o in pairs]
+    asked = [case.minus(o, e).about(*names) for (e, o), names in zip(pairs, named)]
+    found = ask(asked, confidence=case.confidence, jointly=True)
+    return _frame(found, model="model", rule="part", against="against", saving="estimate")
 
 
 def _against_constant(case: _Case, mains: list[Decided]):
@@ -486,7 +475,7 @@ def _approximate_lines(case: _Case, mains: list[Decided]):
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
     asked = {
         "cost": [case.asks(e) for e in mains],
-        "saving": [case.minus(naive, e)._replace(model=e.model, against=naive.model) for e in mains],
+        "saving": [case.minus(naive, e).about(e.model, naive.model) for e in mains],
         "difference": differences(case, mains),
     }
     tables = []
@@ -520,13 +509,12 @@ def _group_table(case: _Case, entries: list[Decided]):
     return pd.concat([_one_model(case, entry, labels, inside) for entry in entries], ignore_index=True)
 
 
-def _between_groups(case: _Case, entries: list[Decided], costs: bool = True, rates: Any = None):
-    "Differences between groups: of costs, and of the error rates unless `rates` are known."
+def _between_groups(case: _Case, entries: list[Decided], costs: bool = True):
+    "Differences between groups: of the error rates, and of costs."
     pd, tables = pandas(), []
     labels, code = ((), None) if case.groups is None else numbered(case.groups, ascending=True)
     for entry in entries if len(labels) > 1 else ():
-        tables += _groups_apart(case, entry, labels, code, costs, rates is None)
-        tables += [] if rates is None else [rates[rates["model"] == entry.model]]
+        tables += _groups_apart(case, entry, labels, code, costs)
     tables = [table for table in tables if len(table)]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_GROUP_DIFFERENCES)
 
@@ -568,14 +556,14 @@ def _errors(case: _Case) -> _Case:
     return cast(_Case, case.at_costs(wrong))
 
 
-def _groups_apart(case: _Case, entry: Decided, labels, code, costs: bool, rates: bool) -> list:
+def _groups_apart(case: _Case, entry: Decided, labels, code, costs: bool) -> list:
     """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
     G, every = len(labels), np.arange(len(code))
     own: tuple = ("cost", "each group's own", case, every, False)
     asked = [own, ("cost", "the deployment's", case, every, True)] if costs else []
-    if rates and case.costs.shape == (2, 2):
+    if case.costs.shape == (2, 2):
         for k, name in enumerate(("FPR", "FNR")):
             rows = np.flatnonzero(case.y == k)
             asked.append((name, "within the class", _errors(case).take(rows), rows, False))
@@ -788,7 +776,6 @@ class Report(Result):
     _inputs: Any = field(repr=False, compare=False, default=None)
     _asked: dict = field(repr=False, compare=False, default_factory=dict)
     _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
-    _gaps: Any = field(repr=False, compare=False, default=None)  # of the group differences the error rates
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
     @property
@@ -818,7 +805,7 @@ class Report(Result):
     @property
     def group_differences(self) -> DataFrame:
         "Differences of groups (DataFrame), of a model all held together; two groups are compared once."
-        return self._once("between", lambda: _between_groups(*self._mains, rates=self._gaps))
+        return self._once("between", lambda: _between_groups(*self._mains))
 
     @property
     def alternatives(self) -> DataFrame:
@@ -939,7 +926,17 @@ class Report(Result):
         """
         name = self.best.loc[0, "model"] if name is None else name
         check_choice(name, tuple(self.best["model"]), "name")
-        return _decision_rule(self, str(name), otherwise)
+        fits, *_ = self._inputs
+        case, row = self._case, self.best.set_index("model").loc[name]
+        if row["rule"] in FITTED and not len(fits.folds):
+            raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
+        given: dict = {"capacity": case.capacity, "require": case.require}
+        given["folds"] = fits.folds if len(fits.folds) else None
+        options = given | {"priors": fits.deployment, "otherwise": otherwise}
+        found = fit_rule(fits.samples, str(name), row["rule"], **options)
+        expected = {end: float(row[end]) for end in ("cost", "low", "high")}
+        expected |= {"confidence": self.confidence, "n": self.n}
+        return DecisionRule(found.content | {"expected": expected, "made": self.provenance})
 
     def robustness(
         self, cost_ratios: Numbers | None = None, prevalences: Numbers | None = None
@@ -1079,8 +1076,10 @@ class Report(Result):
         ValueError
             For cases a year that are not above 0.
         """
-        page_ = page.web_page(self, about, title=title, currency=currency, per_year=per_year)
-        return _written(page_, path)
+        text = page.web_page(self, about, title=title, currency=currency, per_year=per_year)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
@@ -1095,36 +1094,16 @@ class Report(Result):
         str
             the page
         """
-        return _written(page.markdown_page(self, about), path)
+        text = page.markdown_page(self, about)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         return page.brief_html(self)
-
-
-def _decision_rule(report: Report, name: str, otherwise) -> DecisionRule:
-    "The rule that was judged, fitted on all samples, and what a case is expected to cost by it."
-    fits, *_ = report._inputs
-    row = report.best.set_index("model").loc[name]
-    if row["rule"] in FITTED and not len(fits.folds):
-        raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
-    case = report._case
-    given: dict = {"capacity": case.capacity, "require": case.require}
-    given["folds"] = fits.folds if len(fits.folds) else None
-    found = fit_rule(fits.samples, name, row["rule"], priors=fits.deployment, otherwise=otherwise, **given)
-    expected = {end: float(row[end]) for end in ("cost", "low", "high")}
-    expected |= {"confidence": report.confidence, "n": report.n}
-    return DecisionRule(found.content | {"expected": expected, "made": report.provenance})
-
-
-def _written(text: str, path) -> str:
-    "The page, written to a file if one is given."
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def evaluate(
@@ -1410,7 +1389,6 @@ def _finish(
         differences=differences,
         against_constant=_against_constant(case, mains),
         groups=groups,
-        _gaps=gaps,
         notes=tuple(dict.fromkeys(said)),
         guarantee=fitted + asked.guarantee,
         classes=case.costs.classes,
