@@ -310,10 +310,6 @@ class Question(NamedTuple):
     against: Any = ""
     part: Any = ""
 
-    def about(self, model: Any, against: Any = "", part: Any = "") -> "Question":
-        "The same by other names."
-        return self._replace(model=model, against=against, part=part)
-
 
 @dataclass(frozen=True)
 class Losses(Units):
@@ -801,15 +797,10 @@ def _named(decisions) -> dict:
         named = {name: decisions[name] for name in decisions.columns}
     elif hasattr(decisions, "items"):
         named = dict(decisions.items())
+    elif hasattr(decisions, "__iter__") and getattr(decisions, "ndim", 2) == 2:
+        named = dict(enumerate(decisions))
     else:
-        if not hasattr(decisions, "__iter__"):
-            raise ValueError(
-                f"decisions: a mapping, a data frame or rows (S, N) are needed, got {decisions!r}"
-            )
-        rows = decisions if hasattr(decisions, "__len__") else list(decisions)
-        if isinstance(rows, np.ndarray) and rows.ndim != 2:
-            raise ValueError(f"decisions: expected (S, N), a row for each model, got shape {rows.shape}")
-        named = dict(enumerate(rows))
+        raise ValueError(f"decisions: a mapping, a frame or rows (S, N) are needed, got {decisions!r:.60}")
     if len(named) < 2:
         raise ValueError(f"decisions: two or more models are needed to compare, got {len(named)}")
     return named
@@ -825,7 +816,11 @@ def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Lo
     if isinstance(matrix, ExampleCosts):
         matrix, own = matrix.mean(sample_weight), matrix.array
     y = encode(y_labels, list(matrix.classes), "y_true", "the costs' classes").astype(np.intp)
-    decided = [_columns_of(given, name, n, matrix) for name, given in named.items()]
+    decided = []
+    for name, given in named.items():
+        labels, argument = check_1d(given, f"decisions of {name!r}", n), f"decisions of {name!r}"
+        codes = encode(labels, list(matrix.decisions), argument, "the costs' decisions")
+        decided.append(codes.astype(np.intp))
     codes = None if clusters is None else check_numbered(clusters, "clusters", n)[1]
     used = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
     if len(used) < 2:
@@ -840,13 +835,6 @@ def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Lo
     options: dict = {"costs": matrix, "own": own}
     losses = Losses(y[used], target, priors is not None, weight, codes, **options)
     return losses, [Decided(name, "as given", one[used]) for name, one in zip(named, decided)]
-
-
-def _columns_of(given, name, n: int, matrix: CostMatrix) -> np.ndarray:
-    "One model's decisions as columns of the costs."
-    argument = f"decisions of {name!r}"
-    labels = check_1d(given, argument, n)
-    return encode(labels, list(matrix.decisions), argument, "the costs' decisions").astype(np.intp)
 
 # %% ../nbs/21_comparisons.ipynb #e6ebc7a2
 class _Units(NamedTuple):

@@ -420,8 +420,10 @@ def _differences(case: _Case, mains: list[Decided]):
 
 def _savings(case: _Case, pairs: list):
     "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
-    named = [(e.model, o.model if o.rule == "constant" else o.rule, e.rule) for e, o in pairs]
-    asked = [case.minus(o, e).about(*names) for (e, o), names in zip(pairs, named)]
+    asked = []
+    for e, o in pairs:
+        against = o.model if o.rule == "constant" else o.rule
+        asked.append(case.minus(o, e)._replace(model=e.model, part=e.rule, against=against))
     found = ask(asked, confidence=case.confidence, jointly=True)
     return _frame(found, model="model", rule="part", against="against", saving="estimate")
 
@@ -475,7 +477,7 @@ def _approximate_lines(case: _Case, mains: list[Decided]):
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
     asked = {
         "cost": [case.asks(e) for e in mains],
-        "saving": [case.minus(naive, e).about(e.model, naive.model) for e in mains],
+        "saving": [case.minus(naive, e)._replace(model=e.model, against=naive.model) for e in mains],
         "difference": differences(case, mains),
     }
     tables = []

@@ -705,7 +705,7 @@ SPECIAL = {
         p.gaps, p.decided(), p.named_costs, p.bare(1), versus=p.decided(1) if p.has("shown") else None),
     "cost_scorer": lambda p: Call(p.named_costs, priors=p.maybe.priors).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth)),
-    "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares, train_priors="sample").then(
+    "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth, costs=p.each)),
     "cost_scorer of predictions": lambda p: Call(p.named_costs, decisions="predict").then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth,

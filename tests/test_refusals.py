@@ -667,8 +667,6 @@ REFUSED = {
     "twice as certain": (lambda: ce.paired_power(2 * JOINT / JOINT.sum(), C, 10), "probabilities"),
     "a saving too small to be seen": (lambda: ce.required_pairs(JOINT / JOINT.sum(), C, saving=1e-6),
                                       r"10\^9"),
-    "simple shares": (lambda: ce.cost_scorer(C, train_priors="simple", priors=.1),
-                      "'simple' is unknown; did you mean 'sample'"),
     "no posteriors": (lambda: rivals.f_beta_threshold([]), "posteriors"),
     "a rule of one class": (lambda: fit_rule(read_samples([0, 0], [.1, .2], C)),
                             "samples: a class has no sample"),
