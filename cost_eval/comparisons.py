@@ -581,6 +581,8 @@ class Answers(Result):
         of each interval, or that all hold at once
     notes : tuple of str
         what to know before the numbers are used
+    luck : float
+        how much more the cheapest costs on new samples than in these, on average; NaN where nothing was chosen
     """
 
     model: np.ndarray
@@ -596,6 +598,7 @@ class Answers(Result):
     guarantee: str
     confidence: float
     notes: tuple = ()
+    luck: float = np.nan
 
     def __repr__(self):
         apart = f"{len(self.model)} questions, {int(self.told_apart.sum())} told apart"
@@ -1105,8 +1108,7 @@ def best_of(
     Returns
     -------
     Answers
-        the winner as the cheapest of all, every model by itself, the cheapest first, and in the last row the
-        luck: how much more the chosen model costs on new samples than in these, on average
+        the winner as the cheapest of all, then every model by itself, the cheapest first; and the luck
 
     Raises
     ------
@@ -1126,9 +1128,9 @@ def best_of(
     --------
     >>> found = best_of([0, 1] * 50, {"a": [0, 1] * 50, "b": [1, 1] * 50}, [[0, 1], [5, 0]], rng=0)
     >>> found.part.tolist()
-    ['the cheapest of 2', 'by itself', 'by itself', 'luck']
-    >>> found.model[0].item(), found.estimate.tolist()
-    ('a', [0.0, 0.0, 0.5, 0.0])
+    ['the cheapest of 2', 'by itself', 'by itself']
+    >>> found.model[0].item(), found.estimate.tolist(), found.luck
+    ('a', [0.0, 0.0, 0.5], 0.0)
     """
     confidence, rng = check_confidence(confidence), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
@@ -1172,13 +1174,12 @@ def best_policy(
     if len(tied) > 1:
         notes += (f"{', '.join(tied)} cost the same in the sample; the first of them is named",)
     units = _units(losses, np.stack([losses.losses(one.decisions) for one in policies]), rng)
-    rows, none = np.r_[order[0], order, order[0]], np.full(many + 2, np.nan)
-    part = _labels([f"the cheapest of {many}", *["by itself"] * many, "luck"])
-    low = np.r_[own.low.min(), own.low[order], np.nan]
-    high = np.r_[joint.high[order[0]], own.high[order], np.nan]
-    ends = np.r_[mean[rows[:-1]], _luck(units, n_resamples, rng)], low, high, none, none < 0, none
-    about = own.model[rows], own.against[rows], part
-    return Answers(*about, *ends, own.method, own.guarantee, confidence, notes)
+    rows = np.r_[order[0], order]
+    found = {name: getattr(own, name)[rows] for name in ("model", "estimate", "low", "high")}
+    found["low"][0], found["high"][0] = own.low.min(), joint.high[order[0]]
+    found["part"] = _labels([f"the cheapest of {many}", *["by itself"] * many])
+    none = {name: getattr(own, name)[rows] for name in ("against", "p_value", "told_apart", "seen")}
+    return replace(own, **found, **none, notes=notes, luck=_luck(units, n_resamples, rng))
 
 
 def _luck(units, n_resamples, rng) -> float:

@@ -1216,7 +1216,7 @@ def _table(report, name: str, frame) -> dict:
     "A table for the template."
     words, rows = _TABLES[name], [[_cell(v) for v in row] for row in frame.head(200).itertuples(index=False)]
     if name == "Which is the cheapest" and report.winner is not None:
-        luck = four_digits(report.winner.estimate[-1])
+        luck = four_digits(report.winner.luck)
         words += f" Expect about {luck} of the winner's lead to vanish on new data."
     if name == "Between groups":
         gaps, top = report.group_differences, report.best.loc[0, "model"]
