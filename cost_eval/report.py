@@ -42,11 +42,13 @@ import numpy as np
 from scipy import stats
 
 from . import page
-from .bootstrap import METHODS, independent_difference, interval
+from .bootstrap import METHODS
 from cost_eval.comparisons import (
     Answers,
     Losses,
     Decided,
+    Mean,
+    Question,
     ask,
     best_policy,
     differences,
@@ -1502,12 +1504,12 @@ def _compare(report: Report, last) -> DataFrame:
         )
     whats = ("prevalence of", "errors in", "cost of an error in")
     said = ["cost per case", *(f"{what} {label}" for what in whats for label in report.classes)]
-    how = {"confidence": report.confidence, "method": report._case.method, "rng": 0}
     tables = []
     for name in names:
         columns = {"what": said, "then": _parts(name, then), "now": _parts(name, now)}
         table = pandas().DataFrame(columns).assign(model=name, change=lambda f: f["now"] - f["then"])
-        table.loc[0, ["low", "high"]] = _change_ends(name, then, now, how)
+        found = ask([_change(name, then, now, report._case.method)], confidence=report.confidence)
+        table.loc[0, ["low", "high"]] = found.low[0], found.high[0]
         tables.append(table[[*_CHANGES]])
     return pandas().concat(tables, ignore_index=True)
 
@@ -1524,33 +1526,18 @@ def _parts(name: str, month: _Month) -> np.ndarray:
     return np.r_[priors @ of_class, priors, ratio(errors, sizes), ratio(paid, errors)]
 
 
-def _change_ends(name: str, then: _Month, now: _Month, how: dict) -> tuple[float, float]:
-    """The interval of the change, of two independent samples; where other priors were stated, from both
-    intervals of half the error each.
-    """
-    if np.array_equal(then.priors, now.priors):
-        (later, first), costs = _tables(name, [now, then])
-        found = independent_difference(later, first, costs, priors=now.priors, **how)
-        return found.low, found.high
-    how = how | {"confidence": (1 + how["confidence"]) / 2}
-    asked = [(*_tables(name, [month]), month.priors) for month in (then, now)]
-    was, here = (interval(counts[0], costs, priors=priors, **how) for counts, costs, priors in asked)
-    return here.low - was.high, here.high - was.low
-
-
-def _tables(name: str, months: list) -> tuple[np.ndarray, np.ndarray]:
-    """(S, K, L) how often each loss occurs in each class, and (K, L) these, the least and the largest among
-    them.
-    """
-    low = np.min([month.costs.min(1) for month in months], 0)
-    high = np.max([month.costs.max(1) for month in months], 0)
-    columns = [month.models[name] for month in months]
-    losses = [(month.costs[y] * shares).sum(1) for month, (y, shares, _) in zip(months, columns)]
-    levels = np.unique(np.concatenate([low, high, *losses]))
-    tables = np.zeros((len(months), len(low), len(levels)), int)
-    for table, paid, (y, _, many) in zip(tables, losses, columns):
-        np.add.at(table, (y, np.searchsorted(levels, paid)), many)
-    return tables, np.clip(levels, low[:, None], high[:, None])
+def _change(name: str, then: _Month, now: _Month, method: str) -> Question:
+    "What a case costs now more than then: two independent samples, each of its own priors."
+    least, most = (f([f(month.costs, 1) for month in (then, now)], 0) for f in (np.min, np.max))
+    sides = []
+    for month, sign in ((then, -1.0), (now, 1.0)):
+        y, shares, many = month.models[name]
+        target, given = month.priors, month.priors is not None
+        if not given:
+            target = np.bincount(y, many, len(month.costs)) / many.sum()
+        units = Losses(y, target, given, repeats=many, costs=CostMatrix(month.costs), method=method, rng=0)
+        sides.append(Mean(units, (month.costs[y] * shares).sum(1), (least, most), None, sign))
+    return Question(units, (), lambda _: sides[::-1], True)
 
 # %% ../nbs/60_report.ipynb #a9f3c509
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
