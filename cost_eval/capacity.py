@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Rng, VBox, Vector
+from .core import Axes, Frame, Labels, Model, Priors, Rng, VBox, Vector
 from .costs import Costs, attainable
 
 # %% auto #0
@@ -247,11 +247,6 @@ class CapacityCurve(Result):
         """
         return _difference(self, other, capacity)
 
-    @property
-    def table(self) -> DataFrame:
-        "A row for each cut of the grid, as a pandas DataFrame."
-        return self.to_frame()
-
     def frame_columns(self) -> dict:
         "The grid of cuts."
         rows = [cut.frame_columns() for cut in self.cuts]
@@ -320,7 +315,7 @@ def capacity_curve(
     Returns
     -------
     CapacityCurve
-        .saving .value_of_one_more .best .at(capacity) .table .plot()
+        .saving .value_of_one_more .best .at(capacity) .to_frame() .plot()
 
     Raises
     ------

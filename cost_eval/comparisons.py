@@ -14,7 +14,6 @@ from cost_eval.core import (
     Axes,
     DataFrame,
     Frame,
-    IntervalMethod,
     Labels,
     Matrix,
     Priors,
@@ -25,8 +24,8 @@ from cost_eval.core import (
 
 # %% auto #0
 __all__ = ['Units', 'Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'simultaneous_differences', 'differences',
-           'regrets', 'best_of', 'best_policy', 'probability_best', 'probable_best', 'MarginTest',
-           'non_inferiority_test', 'Certificate', 'certify', 'rate_of', 'explore_luck']
+           'regrets', 'best_of', 'best_policy', 'probability_best', 'probable_best', 'non_inferiority_test',
+           'Certificate', 'certify', 'rate_of', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
@@ -1337,41 +1336,15 @@ def _posterior(units, n_resamples, rng):
         )
         yield block, size, total
 
-# %% ../nbs/21_comparisons.ipynb #7613a028
-@result
-class MarginTest(Result):
-    """Result of a non-inferiority test.
-
-    Attributes
-    ----------
-    passes : bool
-        shown to cost at most the margin more
-    margin : float
-        the margin tested
-    interval : Difference
-        of the costs, at a confidence of 2 * confidence - 1: one-sided bounds on both sides
-    notes : tuple of str
-        of the interval
-    """
-
-    passes: bool
-    margin: float
-    interval: Difference
-    notes: tuple = ()
-
 # %% ../nbs/21_comparisons.ipynb #718f0d11
 def non_inferiority_test(
     joint: JointCounts | Matrix,
     costs: Costs,
     margin: float = 0.02,
     *,
-    method: IntervalMethod = "auto",
     confidence: float = 0.95,
-    priors: Priors | None = None,
-    n_resamples: int = 1000,
-    rng: Rng = None,
     **options: Any,
-) -> MarginTest:
+) -> Difference:
     """One-sided test that model B costs at most a share more than model A.
 
     cost(B) - (1 + margin) cost(A) is linear in the cells of the joint counts; its upper bound must be
@@ -1385,23 +1358,16 @@ def non_inferiority_test(
         (K, M), not negative
     margin : float, default 0.02
         B may cost more by this share of A's expected cost
-    method : str, default "auto"
-        of `difference`
     confidence : float, default 0.95
         1 minus the level of the test, above .5
-    priors : array_like or dict, optional
-        (K,) class priors of the deployment
-    n_resamples : int, default 1000
-        replicates, where the method draws some
-    rng : Generator or int, optional
-        numpy Generator or seed
     **options
-        of the method
+        of `difference`: priors, method, ...
 
     Returns
     -------
-    MarginTest
-        its interval is of cost(B) - (1 + margin) cost(A); it passes if that is below 0
+    Difference
+        cost(B) - (1 + margin) cost(A) at a confidence of 2 * confidence - 1, one-sided bounds on both sides;
+        the test is passed if `high` is below 0
 
     Raises
     ------
@@ -1411,16 +1377,14 @@ def non_inferiority_test(
     Examples
     --------
     >>> joint = [[[900, 10], [10, 30]], [[5, 8], [8, 929]]]
-    >>> [non_inferiority_test(joint, [[0, 1], [5, 0]], m, method="normal").passes for m in (.02, .5)]
+    >>> [non_inferiority_test(joint, [[0, 1], [5, 0]], m, method="normal").high < 0 for m in (.02, .5)]
     [False, True]
     """
     margin = check_range(margin, "margin", 0, ends="[)", shape=(), hint=".02 is 2 %")
     if (cost_table(costs, labelled(joint, "joint")[1])[0] < 0).any():
         raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
-    options |= {"priors": priors, "n_resamples": n_resamples, "rng": rng}
     level = 2 * check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95") - 1
-    found = difference(_swapped(joint), costs, method=method, confidence=level, factor=1 + margin, **options)
-    return MarginTest(bool(found.high < 0), margin, found, found.notes)
+    return difference(_swapped(joint), costs, confidence=level, factor=1 + margin, **options)
 
 
 def _swapped(joint):

@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Vector
+from .core import Axes, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['RiskCoverage', 'risk_coverage', 'CertifiedThreshold', 'certified_threshold']
@@ -70,11 +70,6 @@ class RiskCoverage(Result):
         names = ("coverage", "risk", "low", "high", "answered", "wrong")
         return {"threshold": self.thresholds} | {name: getattr(self, name) for name in names}
 
-    @property
-    def table(self) -> DataFrame:
-        "A row for each threshold, as a pandas DataFrame."
-        return self.to_frame()
-
     def plot(self, ax: Axes | None = None) -> Axes:
         "Risk against coverage with the interval at each threshold; returns the Axes."
         ax = _plot_risk(ensure_axes(ax, figsize=(4.9, 3.4)), self.coverage, self.risk)
@@ -116,7 +111,7 @@ def risk_coverage(
     Returns
     -------
     RiskCoverage
-        .table .thresholds .coverage .risk .low .high .plot()
+        .to_frame() .thresholds .coverage .risk .low .high .plot()
 
     Raises
     ------
@@ -257,11 +252,6 @@ class CertifiedThreshold(Result):
         single = ("threshold", "coverage", "risk", "answered", "wrong", "p_value", "certified")
         return {one: getattr(self, name) for one, name in zip(single, names)}
 
-    @property
-    def table(self) -> DataFrame:
-        "A row for each threshold that was tested, as a pandas DataFrame."
-        return self.to_frame()
-
     def plot(self, ax: Axes | None = None) -> Axes:
         "Risk against coverage: certified thresholds filled, the others open, the limit dotted."
         ax = _plot_risk(ensure_axes(ax, figsize=(4.9, 3.4)), self.coverages, self.risks)
@@ -318,7 +308,7 @@ def certified_threshold(
     Returns
     -------
     CertifiedThreshold
-        .threshold (NaN if none) .coverage .certified .p_values .needed .guarantee .table .plot()
+        .threshold (NaN if none) .coverage .certified .p_values .needed .guarantee .to_frame() .plot()
 
     Raises
     ------

@@ -26,7 +26,6 @@ from importlib import resources
 
 import numpy as np
 
-from .confusion import threshold_counts
 from cost_eval.core import (
     cheapest_first,
     check_choice,
@@ -753,37 +752,11 @@ def _bar(ax, k: int, row, value: str, color: str):
     ax.plot(row[value], k, "o", color="black", ms=4)
 
 # %% ../nbs/58_page.ipynb #a5a346bd
-def _curves(report) -> dict:
-    "Counts at all thresholds of each model's output, as shares of the deployment, as fine as a figure shows."
-    case, found = report._case, {}
-    for scored in report._scored[:_MOST_MODELS]:
-        counts = threshold_counts(case.y == 1, scored.score, sample_weight=case.mass_at_priors).counts
-        along = np.cumsum(np.r_[0, np.hypot(np.diff(counts.fpr), np.diff(counts.tpr))])
-        seen = np.unique(np.searchsorted(along, np.linspace(0, along[-1], 800)))
-        found[scored.name] = counts[np.minimum(seen, len(along) - 1)]
-    return found
-
-
 def _mark_here(ax, x):
     "A vertical line at the report's own prevalence or threshold."
     ax.axvline(x, color="0.3", ls=":", lw=1)
     place = {"xycoords": ax.get_xaxis_transform(), "xytext": (3, -2), "textcoords": "offset points"}
     ax.annotate("here", (x, 1), va="top", fontsize=9, weight="bold", **place)
-
-
-def _plot_roc(report, ax):
-    "ROC curves with the cheapest isocost line of each."
-    curves = _curves(report)
-    slope = (1 - report.priors[1]) / (report.priors[1] * report.costs.cost_ratio)
-    for k, (name, c) in enumerate(curves.items()):
-        ax.plot(c.fpr, c.tpr, color=model_color(k), ls="-", lw=1.5, label=name)
-        best = int(np.argmax(c.tpr - slope * c.fpr))
-        ax.plot(c.fpr[best], c.tpr[best], "o", color=model_color(k), ms=6)
-        x = np.array([0, 1])
-        ax.plot(x, c.tpr[best] + slope * (x - c.fpr[best]), color=model_color(k), ls=":", lw=1)
-    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="false positive rate", ylabel="true positive rate")
-    label_lines(ax)
-    ax.set_title("ROC; dotted: equal cost", fontsize=10)
 
 # %% ../nbs/58_page.ipynb #500701bf
 def _plot_decision_curves(report, ax):
@@ -809,11 +782,11 @@ def _plot_calibration(report, ax):
     "Reliability of the posteriors as they were handed over, and after calibration (dotted)."
     ax.plot([0, 1], [0, 1], color="0.6", ls="-", lw=0.8)
     positive = report._case.y == 1
-    for k, scored in enumerate(report._scored[:_MOST_MODELS]):
-        for p, style in ((scored.posterior, "o-"), (scored.calibrated, ".:")):
+    for k, (name, raw, calibrated) in enumerate(report._scored[:_MOST_MODELS]):
+        for p, style in ((raw, "o-"), (calibrated, ".:")):
             if p is not None:
                 found = reliability(positive, p, bins=10)
-                label = scored.name if style == "o-" or scored.posterior is None else None
+                label = name if style == "o-" or raw is None else None
                 ax.plot(found.predicted, found.observed, style, color=model_color(k), ms=4, lw=1, label=label)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
     label_lines(ax)
@@ -825,7 +798,6 @@ PANELS = {
     "map": (lambda report, ax: report.robustness().plot(ax), "cheapest model by prevalence and cost ratio"),
     "differences": (_plot_differences, "differences in cost of pairs of models with intervals"),
     "decision curve": (_plot_decision_curves, "net benefit of each model by threshold with bands"),
-    "roc": (_plot_roc, "true against false positive rates with lines of equal cost"),
     "reliability": (_plot_calibration, "share of positives by mean posterior"),
 }
 
@@ -856,7 +828,7 @@ def panels_of(report: Any) -> list[str]:
     shown += ["differences"] if len(report.differences) else []
     if "map" in shown:
         shown += ["decision curve"]
-        shown += ["roc", "reliability"] if report._scored else []
+        shown += ["reliability"] if report._scored else []
     return shown
 
 

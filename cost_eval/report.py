@@ -854,7 +854,7 @@ class Report(Result):
 
     @property
     def _scored(self) -> tuple:
-        "What the curves over thresholds are drawn from."
+        "Posteriors of two classes, as handed over and calibrated."
         return self._once("scored", lambda: _scored_models(self._inputs[0]))
 
     def _once(self, key, make):
@@ -979,8 +979,7 @@ class Report(Result):
             where to draw one panel
         panel : str, optional
             "ladder" (the default with `ax`), "differences" where there are several models, and for two
-            classes with one cost matrix "map", "decision curve", "roc", "reliability"; None without `ax`:
-            all there are
+            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all there are
 
         Returns
         -------
@@ -1288,25 +1287,16 @@ _POOLED = (
 )
 
 
-class _Scored(NamedTuple):
-    "What the curves of one model need."
-
-    name: str
-    score: np.ndarray  # (N,) what a threshold cuts
-    posterior: np.ndarray | None  # (N,) of the positive class, as handed over
-    calibrated: np.ndarray | None
-
-
 def _scored_models(fits: CrossFit) -> tuple:
-    "The models that hand over scores or posteriors of two classes."
+    """Of two classes: name, posteriors of the positive one as handed over, and calibrated; None where a model
+    has none.
+    """
     found = []
-    for name, model in fits.samples.models.items():
-        if model.kind == "decisions" or len(fits.samples.costs.classes) != 2:
-            continue
-        logs = fits.log_posteriors(name)
-        posterior = model.values[:, 1] if model.kind == "posteriors" else None
-        score = model.values if posterior is None else posterior
-        found.append(_Scored(name, score, posterior, np.exp(logs[:, 1]) if len(logs) else None))
+    for name, model in fits.samples.models.items() if len(fits.samples.costs.classes) == 2 else ():
+        if model.kind != "decisions":
+            logs = fits.log_posteriors(name)
+            raw = model.values[:, 1] if model.kind == "posteriors" else None
+            found.append((name, raw, np.exp(logs[:, 1]) if len(logs) else None))
     return tuple(found)
 
 
@@ -1546,13 +1536,10 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
     if why := page.why_no_map(report):
         raise ValueError(f"robustness: {why}")
     at = case.costs.cost_ratio, float(case.priors[1])
-    own = axes_around(*at)
-    cost_ratios, prevalences = (
-        axis if given is None else given for given, axis in zip((cost_ratios, prevalences), own)
-    )
-    cost_ratios = np.atleast_1d(check_range(cost_ratios, "cost_ratios", 0))
-    prevalences = np.atleast_1d(check_range(prevalences, "prevalences", 0, 1))
-    for name, values in (("cost_ratios", cost_ratios), ("prevalences", prevalences)):
+    axes, given = [], {"cost_ratios": cost_ratios, "prevalences": prevalences}
+    for (name, axis), own, most in zip(given.items(), axes_around(*at), (np.inf, 1)):
+        values = np.atleast_1d(check_range(own if axis is None else axis, name, 0, most))
         if values.ndim != 1 or len(values) < 2 or (np.diff(values) <= 0).any():
             raise ValueError(f"{name}: at least two ascending numbers are needed")
-    return robustness_map(case, list(report._lines), cost_ratios, prevalences, at, report.confidence)
+        axes.append(values)
+    return robustness_map(case, list(report._lines), *axes, at, report.confidence)

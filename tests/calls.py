@@ -690,7 +690,7 @@ REPORT = {
     }),
 }
 SPECIAL = {
-    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.table, drawn(found.plot())]),
+    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.to_frame(), drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
     "cascade": lambda p: Call(
         p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5},
@@ -715,11 +715,11 @@ SPECIAL = {
     **two({
         "tipping_point": lambda p: Call(p.gaps, p.decided(), p.costs, versus=p.decided(1)),
         "risk_coverage of scores": lambda p: Call(p.y, p.decided(), p.scores()).then(
-            lambda found: found.table),
+            lambda found: found.to_frame()),
         "capacity_curve": lambda p: Call(
             p.y, p.stated(), p.costs, priors=p.maybe.priors, points=5, folds=3, rng=0,
             sample_weight=p.maybe.weight, clusters=p.maybe.clusters).then(
-                lambda curve: [curve.table, curve.best, curve.at(.3), curve.step(.1, .3), curve.cuts,
+                lambda curve: [curve.to_frame(), curve.best, curve.at(.3), curve.step(.1, .3), curve.cuts,
                                curve.difference(curve, .2), curve.called(.2), drawn(curve.plot())]),
     }),
 }

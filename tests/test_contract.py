@@ -154,14 +154,14 @@ CONTRACT = {
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
-        CapacityCurve | table best value_of_one_more calls saving expected cuts at step difference called plot to_frame
+        CapacityCurve | best value_of_one_more calls saving expected cuts at step difference called plot to_frame
         CapacityPoint | calls share saving expected one_more perfect naive cost normalized_cost
     """,
     "hand_over": """
         risk_coverage(y_true, model, scores=None, *, thresholds=None, positive=None, confidence=0.95) -> RiskCoverage
-        RiskCoverage | table thresholds coverage risk low high answered wrong confidence plot to_frame
+        RiskCoverage | thresholds coverage risk low high answered wrong confidence plot to_frame
         certified_threshold(y_true, model, scores=None, *, risk=0.02, confidence=0.95, thresholds=None, priors=None, positive=None) -> CertifiedThreshold
-        CertifiedThreshold | table threshold coverage risk thresholds coverages risks answered wrong p_values certified needed guarantee notes plot to_frame
+        CertifiedThreshold | threshold coverage risk thresholds coverages risks answered wrong p_values certified needed guarantee notes plot to_frame
     """,
     "missing_labels": """
         bounds_without_labels(y_true, decisions, costs, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95) -> LabelBounds

@@ -26,7 +26,7 @@ def test_every_point_of_the_curve_is_a_count_and_its_exact_interval():
     found = risk_coverage(Y, P, confidence=.9)
     accuracy_score = pytest.importorskip("sklearn.metrics").accuracy_score
     sure, said = P.max(1), 2 - P[:, ::-1].argmax(1)
-    assert found.thresholds.tolist() == sorted(set(sure), reverse=True) and len(found.table) == len(
+    assert found.thresholds.tolist() == sorted(set(sure), reverse=True) and len(found.to_frame()) == len(
         set(sure)) < N, "scores tie"
     for t, share, risk, low, high, n, k in zip(*(getattr(found, name) for name in ("thresholds", "coverage",
             "risk", "low", "high", "answered", "wrong"))):
@@ -122,7 +122,7 @@ def test_the_sequence_stops_at_the_first_failure():
     assert found.threshold == 3 and found.coverage == 150 / 560
     assert certified_threshold(0 * score, wrong.astype(int), score,
                                thresholds=[1]).threshold == 1, "fixed beforehand, it needs no stricter one"
-    assert found.table.columns.tolist() == ["threshold", "coverage", "risk", "answered", "wrong", "p_value",
+    assert found.to_frame().columns.tolist() == ["threshold", "coverage", "risk", "answered", "wrong", "p_value",
                                             "certified"]
 
 

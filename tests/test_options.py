@@ -521,7 +521,7 @@ CASES = {
                                                    {"about": {"use": "triage"}}),
                                    "web_page": {"about": {"use": "triage"}, "title": "Triage",
                                                 "currency": "euros", "per_year": 1e4}}.items()}
-    | {"draw_panel": Case(lambda: reported(), "roc", via=lambda draw, report, *args, **options: draw(report(),
+    | {"draw_panel": Case(lambda: reported(), "reliability", via=lambda draw, report, *args, **options: draw(report(),
         *args, **options))},
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1,
