@@ -762,7 +762,7 @@ def _mark_here(ax, x):
 def _plot_decision_curves(report, ax):
     "Net benefit against the threshold probability 1/(1 + cost ratio): a column of the map."
     prevalence, own = report.priors[1], 1 / (1 + report.costs.cost_ratio)
-    threshold = np.linspace(min(1, 4 * max(own, prevalence)), 0, 102)[1:-1]
+    threshold = np.linspace(0, min(1, 4 * max(own, prevalence)), 102)[1:-1]
     at = 1 / threshold - 1, np.full(len(threshold), prevalence)
     lines, odds = report._lines[:_MOST_MODELS], threshold / (1 - threshold)
     for k, costs in enumerate(cost_line(report._case, lines, *at, report.confidence)):
