@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from .core import Axes, Frame, Labels, Model, Priors, Rng, VBox, Vector
 from .costs import Costs, attainable
@@ -466,7 +466,7 @@ _DISTINCT = 64  # gains among the first 1,000 that are counted for all shares at
 
 def _counted_intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[Interval]:
     "Of equal units with few gains: how often each worth was seen, for all shares at once."
-    cells, strata = [], units.options.get("strata")
+    cells, strata, ways = list[Any](), units.options.get("strata"), ("constant", "edge")
     parts = {None: 1.0} if strata is None else units.options["shares"]
     for worth, bounds in (_worth(units, share) for share in shares):
         for k, weight in parts.items():
@@ -476,8 +476,8 @@ def _counted_intervals(units: CallUnits, shares: np.ndarray, confidence: float) 
             cells.append((many, weight * values))
     most = max(len(many) for many, _ in cells)
     m, a = (
-        np.stack([np.pad(cell[k], (0, most - len(cell[k])), how) for cell in cells])
-        for k, how in enumerate(("constant", "edge"))
+        np.stack([np.pad(cell[k], (0, most - len(cell[k])), cast(Any, way)) for cell in cells])
+        for k, way in enumerate(ways)
     )
     kind = "strata" if len(parts) > 1 else "examples"
     unit, shape = float(np.abs(a).max()) or 1.0, (len(shares), len(parts), most)

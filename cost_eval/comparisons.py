@@ -34,7 +34,7 @@ from collections import ChainMap
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.stats import beta, binom
@@ -460,10 +460,11 @@ class Losses(Units):
         """The samples without what is tested draw by draw, and (D, M + C) the decisions that decisions and
         mixtures stand for in each draw.
         """
-        M, of_mean = self.costs.shape[1], int((self.drawn[0] < 0).sum())
-        mean = replace(self, mixed=self.mixed[:of_mean] if of_mean else None, drawn=None)
-        alone = np.tile(np.arange(M + of_mean), (len(self.drawn), 1))
-        return mean, np.concatenate([alone, self.drawn[:, of_mean:]], 1)
+        mixed, drawn = cast(Any, self.mixed), cast(Any, self.drawn)
+        M, of_mean = self.costs.shape[1], int((drawn[0] < 0).sum())
+        mean = replace(self, mixed=mixed[:of_mean] if of_mean else None, drawn=None)
+        alone = np.tile(np.arange(M + of_mean), (len(drawn), 1))
+        return mean, np.concatenate([alone, drawn[:, of_mean:]], 1)
 
     def in_draws(self, *sides: np.ndarray) -> tuple["Losses", list, np.ndarray]:
         """The samples, what these decisions (N,) are in the draws that are tested one by one and all of them
@@ -546,7 +547,7 @@ class Losses(Units):
             ends = np.minimum(low, 0), np.maximum(high, 0)
             yield "group", code == g, self._part(policy, str(label), code == g, ends)
 
-    def _part(self, policy: Decided, name: str, here: np.ndarray, ends: tuple, column: Any = None) -> Question:
+    def _part(self, policy: Decided, name: str, here: Any, ends: tuple, column: Any = None) -> Question:
         "What some rows add to the cost, or those of them that are decided so."
 
         def means(losses, decided):
@@ -581,7 +582,7 @@ class Answers(Result):
     notes : tuple of str
         what to know before the numbers are used
     luck : float
-        how much more the cheapest costs on new samples than in these, on average; NaN where nothing was chosen
+        how much more the cheapest costs on new samples than in these, on average; NaN if none was chosen
     """
 
     model: np.ndarray
@@ -667,7 +668,7 @@ def ask(
     """
     questions, confidence = list(questions), check_confidence(confidence)
     many = max(len(questions), 1) if jointly else 1
-    level, asked, places = 1 - (1 - confidence) / many, [], []
+    level, asked, places = 1 - (1 - confidence) / many, list[Any](), list[Any]()
     for one in questions:
         losses, draws, place = one.losses.in_draws(*one.sides)
         each = level if losses is one.losses else (1 + level) / 2
@@ -681,11 +682,11 @@ def ask(
     elif jointly and any(one.tested for one in questions):
         p, low, high, moved = _stepwise(p, estimate, low, high, confidence)
         notes += moved
-    columns = (_labels([getattr(one, name) for one in questions]) for name in ("model", "against", "part"))
+    about = (_labels([getattr(one, name) for one in questions]) for name in ("model", "against", "part"))
     method = "; ".join(dict.fromkeys(one.method for one in said))
     guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
-    ends = estimate, low, high, p, p < 1 - confidence, seen
-    return Answers(*columns, *ends, method, guarantee, confidence, notes)
+    columns = *about, estimate, low, high, p, p < 1 - confidence, seen
+    return Answers(*cast(Any, columns), method, guarantee, confidence, notes)
 
 
 def _merged(found: np.ndarray) -> np.ndarray:
@@ -726,8 +727,8 @@ def _found(asked: list, approximate: bool, few: bool) -> tuple[np.ndarray, list]
             calls.setdefault(alike, []).append((k, sample, losses))
         else:
             values, options = _of_rows(means, approximate)
-            data = (loss_difference, values, 0 * values) if tested else (loss_interval, values)
-            said += _told(found, [k], partial(*data, **options), losses, level, approximate, few)
+            data = partial(loss_difference, values, 0 * values) if tested else partial(loss_interval, values)
+            said += _told(found, [k], partial(data, **options), losses, level, approximate, few)
     for (tested, level, kind, *_), stack in calls.items():
         places, samples, (losses, *_) = zip(*stack)
         m, a, unit = (np.stack(column) for column in zip(*((one.m, one.a, one.unit) for one in samples)))

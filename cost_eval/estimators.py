@@ -65,7 +65,7 @@ def _mean_cost(y_true, decisions, costs, priors=None, sample_weight=None) -> flo
     return float(each @ weight / weight.sum())
 
 
-def _own(costs, table: CostMatrix):
+def _own(costs, table: Any):
     "Costs given beside X, in place of the table; what has no names has those of the table."
     if costs is None:
         return table

@@ -361,7 +361,7 @@ def _ladder(case: _Case, judged: list[Decided], oracle: Decided):
     low, high = (np.r_[rest[:-1], own, rest[-1]] for rest, own in ends)
     naive, least = cost[: len(constant)].min(), cost[-1]
     nec = ratio(cost - least, naive - least) if naive > least else np.full(len(cost), np.nan)
-    columns = {name: [getattr(e, name) for e in entries] for name in ("model", "rule", "main")}
+    columns: dict = {name: [getattr(e, name) for e in entries] for name in ("model", "rule", "main")}
     columns |= {"cost": cost, "low": low, "high": high, "per_1000": 1000 * cost}
     ladder = pandas().DataFrame(columns | {"nec": nec, "gap_closed": 1 - nec})
     cuts = pandas().DataFrame([e.cut for e in entries], columns=["threshold", "same_from", "same_to"])
@@ -575,8 +575,8 @@ def _groups_apart(case: _Case, entry: Decided, labels, code, costs: bool) -> lis
     for what, shares, part, rows, common in asked:
         many = 1 if what == "cost" else 2
         sides = {g: code[rows] == g for g in range(1 if G == 2 else G)}
-        own = replace(entry, decisions=entry.decisions[rows])
-        found = _apart(part, own, sides, case.priors if common else None, 1 - (1 - case.confidence) / many)
+        inside = replace(entry, decisions=entry.decisions[rows])
+        found = _apart(part, inside, sides, case.priors if common else None, 1 - (1 - case.confidence) / many)
         first, second = [labels[g] for g in found.part], str(labels[1]) if G == 2 else "the others"
         ends = found.estimate, found.low, found.high, np.minimum(1, many * found.p_value), found.told_apart
         columns = dict(zip(_GROUP_DIFFERENCES, (entry.model, what, shares, first, second, *ends)))
@@ -1536,10 +1536,11 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
     if why := page.why_no_map(report):
         raise ValueError(f"robustness: {why}")
     at = case.costs.cost_ratio, float(case.priors[1])
-    axes, given = [], {"cost_ratios": cost_ratios, "prevalences": prevalences}
+    axes, given = list[Any](), {"cost_ratios": cost_ratios, "prevalences": prevalences}
     for (name, axis), own, most in zip(given.items(), axes_around(*at), (np.inf, 1)):
         values = np.atleast_1d(check_range(own if axis is None else axis, name, 0, most))
         if values.ndim != 1 or len(values) < 2 or (np.diff(values) <= 0).any():
             raise ValueError(f"{name}: at least two ascending numbers are needed")
         axes.append(values)
-    return robustness_map(case, list(report._lines), *axes, at, report.confidence)
+    ratios, shares = axes
+    return robustness_map(case, list(report._lines), ratios, shares, at, report.confidence)

@@ -656,7 +656,7 @@ REFUSED = {
                                 "models.*: " + BY_NAME),
     "another library's decisions": (lambda: ce.losses(["a", "b"], arrow(), LETTERS),
                                     "decisions.*: " + BY_NAME),
-    "no models": (lambda: ce.best_of(Y, np.zeros(60, int), C), "decisions: expected"),
+    "no models": (lambda: ce.best_of(Y, np.zeros(60, int), C), "decisions: a mapping, a frame or rows"),
     "one row that counts": (lambda: ce.simultaneous_differences(Y, [Y, 1 - Y], C, sample_weight=[1] + [0]
         * 59), "positive weight"),
     "one cluster": (lambda: ce.best_of(Y, [Y, 1 - Y], C, clusters=np.zeros(60)), "two clusters"),
