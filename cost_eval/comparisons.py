@@ -682,11 +682,11 @@ def ask(
     elif jointly and any(one.tested for one in questions):
         p, low, high, moved = _stepwise(p, estimate, low, high, confidence)
         notes += moved
-    about = (_labels([getattr(one, name) for one in questions]) for name in ("model", "against", "part"))
+    of, against, part = (_labels([getattr(one, name) for one in questions]) for name in ("model", "against", "part"))
     method = "; ".join(dict.fromkeys(one.method for one in said))
     guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
-    columns = *about, estimate, low, high, p, p < 1 - confidence, seen
-    return Answers(*cast(Any, columns), method, guarantee, confidence, notes)
+    told = p < 1 - confidence
+    return Answers(of, against, part, estimate, low, high, p, told, seen, method, guarantee, confidence, notes)
 
 
 def _merged(found: np.ndarray) -> np.ndarray:
