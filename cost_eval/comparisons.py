@@ -685,8 +685,8 @@ def ask(
     of, against, part = (_labels([getattr(one, name) for one in questions]) for name in ("model", "against", "part"))
     method = "; ".join(dict.fromkeys(one.method for one in said))
     guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
-    told = p < 1 - confidence
-    return Answers(of, against, part, estimate, low, high, p, told, seen, method, guarantee, confidence, notes)
+    far = p < 1 - confidence
+    return Answers(of, against, part, estimate, low, high, p, far, seen, method, guarantee, confidence, notes)
 
 
 def _merged(found: np.ndarray) -> np.ndarray:
@@ -945,8 +945,8 @@ def simultaneous_differences(
 
     The default test of `difference` (`loss_difference` where samples have costs of their own, weights or
     clusters) is asked about each of the P pairs, and its p-values are adjusted step by step (Holm 1979). The
-    intervals are those of the same test at the level (1 - confidence) / P; where Holm rejects and that interval
-    still holds 0, its end is moved to 0, so that p-value and interval say the same.
+    intervals are those of the same test at the level (1 - confidence) / P; where Holm rejects and that
+    interval still holds 0, its end is moved to 0, so that p-value and interval say the same.
 
     Parameters
     ----------
