@@ -129,8 +129,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         non_inferiority_test as non_inferiority_test,
         probability_best as probability_best,
         simultaneous_differences as simultaneous_differences,
-        uncertain_cost_difference as uncertain_cost_difference,
-        uncertain_cost_interval as uncertain_cost_interval,
     )
     from cost_eval.cost_score import (
         cost_score_from_precision as cost_score_from_precision,
@@ -180,10 +178,8 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.report import (
         Report as Report,
         evaluate as evaluate,
-        translation_table as translation_table,
     )
     from cost_eval.hand_over import (
-        cascade as cascade,
         certified_threshold as certified_threshold,
         risk_coverage as risk_coverage,
     )
@@ -191,7 +187,6 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.missing_labels import (
         bounds_without_labels as bounds_without_labels,
         prediction_powered as prediction_powered,
-        tipping_point as tipping_point,
     )
     from cost_eval import scale as scale
     from cost_eval.estimators import (

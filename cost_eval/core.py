@@ -137,9 +137,7 @@ IntervalMethod = Literal[
     "betting",
     "binomial_ends",
 ]
-PanelName = Literal[
-    "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"
-]
+PanelName = Literal["ladder", "map", "differences", "decision curve", "reliability"]
 
 # %% ../nbs/00_core.ipynb #5eceeb6b
 def dense(values, name: str) -> np.ndarray:

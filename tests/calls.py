@@ -657,7 +657,7 @@ REPORT = {
         p.y, p.models(), p.costs, folds=np.arange(p.n) % 3, ids=p.index, draws=2,
         rule={"a": "bayes", "b": "calibrated"}, rng=1).then(tables),
     "Report.to_dict": lambda p: Call(p.report),
-    "Report.metrics": lambda p: Call(p.report, all=True),
+    "Report.metrics": lambda p: Call(p.report),
     "Report.summary": lambda p: Call(p.report).then(written),
     "Report.to_html": lambda p: Call(p.report, title="cases", currency="euros", per_year=1000.).then(written),
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
@@ -683,7 +683,7 @@ REPORT = {
     }),
 }
 SPECIAL = {
-    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.table, drawn(found.plot())]),
+    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.to_frame(), drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
     "cascade": lambda p: Call(
         p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5},
@@ -695,7 +695,7 @@ SPECIAL = {
         p.gaps, p.decided(), p.named_costs, p.bare(1), versus=p.decided(1) if p.has("shown") else None),
     "cost_scorer": lambda p: Call(p.named_costs, priors=p.maybe.priors).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth)),
-    "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares, train_priors="sample").then(
+    "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth, costs=p.each)),
     "cost_scorer of predictions": lambda p: Call(p.named_costs, decisions="predict").then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth,
@@ -705,11 +705,11 @@ SPECIAL = {
     **two({
         "tipping_point": lambda p: Call(p.gaps, p.decided(), p.costs, versus=p.decided(1)),
         "risk_coverage of scores": lambda p: Call(p.y, p.decided(), p.scores()).then(
-            lambda found: found.table),
+            lambda found: found.to_frame()),
         "capacity_curve": lambda p: Call(
             p.y, p.stated(), p.costs, priors=p.maybe.priors, points=5, folds=3, rng=0,
             sample_weight=p.maybe.weight, clusters=p.maybe.clusters).then(
-                lambda curve: [curve.table, curve.best, curve.at(.3), curve.step(.1, .3), curve.cuts,
+                lambda curve: [curve.to_frame(), curve.best, curve.at(.3), curve.step(.1, .3), curve.cuts,
                                curve.difference(curve, .2), curve.called(.2), drawn(curve.plot())]),
     }),
 }

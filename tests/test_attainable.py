@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import cost_eval.api as ce
-from cost_eval.comparisons import Judged
+from cost_eval.comparisons import Decided, Losses, ask
 
 C = np.array([[0., 1], [20, 0]])
 
@@ -153,9 +153,9 @@ def test_a_constant_that_was_observed_may_still_do_otherwise():
 
 
 def test_a_method_of_the_engine_takes_no_account_of_cells_that_cannot_be():
-    case = Judged(np.repeat([0, 1], [90, 10]), ce.CostMatrix(C), None, np.array([.9, .1]), False)
-    known = case.mean_interval(np.full(100, 1.), .95, of=(np.ones(2), np.ones(2)))
-    assert (known.low, known.mean, known.high) == (1, 1, 1)
+    case = Losses(np.repeat([0, 1], [90, 10]), np.array([.9, .1]), False, costs=ce.CostMatrix([[1, 2], [1, 0]]))
+    known = ask([case.asks(Decided("always 0", "constant", np.zeros(100, int), can=0))])
+    assert (known.low[0], known.estimate[0], known.high[0]) == (1, 1, 1)
 
 
 # ---- what the interval is for: these rows, or a population with a cap
@@ -287,7 +287,7 @@ def test_the_posterior_speaks_of_the_same_unseen_case():
     amounts = np.where(np.arange(300) == 7, 3000., 20.)  # of a row that happened to be negative
     even, dear = (ce.probability_best(y, {"a": a, "b": b}, ce.ExampleCosts(fp=1, fn=fn), rng=0)
                   for fn in (np.full(300, 20.), amounts))
-    assert even.probability[0] > .9 > .8 > dear.probability[0] > .5
+    assert even["probability"][0] > .9 > .8 > dear["probability"][0] > .5
     assert (even.probability == ce.probability_best(y, {"a": a, "b": b}, C, rng=0).probability).all()
 
 

@@ -249,5 +249,5 @@ def test_equal_ratios_of_clusters_raise_no_warning(recwarn):
     p = np.clip(.2 + .3 * y + .15 * rng.normal(size=400), .01, .99)
     found = capacity_curve(y, p, CostMatrix.binary(fp=1, fn=10), priors=.1, clusters=np.arange(400) // 5,
                            sample_weight=np.linspace(0, 2, 400), rng=0)
-    assert not len(recwarn) and (found.table["low"] <= found.table["saving"]).all() and (found.table["saving"]
-            <= found.table["high"]).all()
+    table = found.to_frame()
+    assert not len(recwarn) and (table["low"] <= table["saving"]).all() and (table["saving"] <= table["high"]).all()

@@ -320,8 +320,8 @@ def test_the_report_says_what_is_reached_and_what_it_costs(given):
         d = simultaneous_differences(Y, {f"{n} {r}": fits.decide(n, "tuned", require=x).decisions
                                          for n in ("sharp", "blunt")
                                          for r, x in (("with", require), ("without", None))}, COSTS)
-        raw = [k for k, pair in enumerate(zip(d.first, d.second)) if pair == ("sharp with", "sharp without")]
-        assert table["price"][0] == pytest.approx(d.difference[raw[0]])
+        raw = [k for k, pair in enumerate(zip(d.model, d.against)) if pair == ("sharp with", "sharp without")]
+        assert table["price"][0] == pytest.approx(d.estimate[raw[0]])
     assert "certif" not in report.summary().replace("keeps to it: certify()", "")
 
 

@@ -91,12 +91,11 @@ CONTRACT = {
         bdelta_cost(joint, costs, *, ...)
     """,
     "comparisons": """
-        simultaneous_differences(y_true, decisions, costs, *, method='auto', confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> SimultaneousDifferences
-        best_of(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, n_resamples=1000, rng=None) -> BestOf
-        BestOf | winner cost low high luck corrected name expected_cost alone_low alone_high to_frame plot
+        simultaneous_differences(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> Answers
+        best_of(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, n_resamples=1000, rng=None) -> Answers
         certify(counts, require, *, confidence=0.95) -> Certificate
         Certificate | met certified bound p_value needed to_frame
-        non_inferiority_test probability_best uncertain_cost_interval uncertain_cost_difference
+        non_inferiority_test probability_best
     """,
     "planning": """
         required_sample_size paired_power
@@ -151,27 +150,23 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=None, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner table differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown metrics to_dict to_frame provenance recipe compare
+        Report | rule best winner differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown metrics to_dict to_frame provenance recipe compare
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
-        CapacityCurve | table best value_of_one_more calls saving expected cuts at step difference called plot to_frame
+        CapacityCurve | best value_of_one_more calls saving expected cuts at step difference called plot to_frame
         CapacityPoint | calls share saving expected one_more perfect naive cost normalized_cost
     """,
     "hand_over": """
         risk_coverage(y_true, model, scores=None, *, thresholds=None, positive=None, confidence=0.95) -> RiskCoverage
-        RiskCoverage | table thresholds coverage risk low high answered wrong confidence plot to_frame
+        RiskCoverage | thresholds coverage risk low high answered wrong confidence plot to_frame
         certified_threshold(y_true, model, scores=None, *, risk=0.02, confidence=0.95, thresholds=None, priors=None, positive=None) -> CertifiedThreshold
-        CertifiedThreshold | table threshold coverage risk thresholds coverages risks answered wrong p_values certified needed guarantee notes plot to_frame
-        cascade(y_true, models, costs, *, prices, positive=None, folds=5) -> Cascade
-        Cascade | table readers price asked answers cost losses last send to_frame
+        CertifiedThreshold | threshold coverage risk thresholds coverages risks answered wrong p_values certified needed guarantee notes plot to_frame
     """,
     "missing_labels": """
         bounds_without_labels(y_true, decisions, costs, *, versus=None, positive=None, sample_weight=None, clusters=None, confidence=0.95) -> LabelBounds
         LabelBounds | low high interval_low interval_high labelled decides confidence
         prediction_powered(y_true, decisions, costs, posteriors, *, versus=None, strength=None, positive=None, confidence=0.95, method='auto') -> Interval
-        tipping_point(y_true, decisions, costs, *, versus, positive=None) -> TippingPoint
-        TippingPoint | table first second labelled unlabelled positive turns_at turns_with difference verdict to_frame
     """,
     "estimators": """
         cost_scorer(costs, *, priors=None, decisions='bayes', ...)
