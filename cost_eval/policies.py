@@ -1506,7 +1506,7 @@ class DecisionRule(Result):
         x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
         low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
         sides = np.array([x < low, x > high])
-        out = sides.any(0)
+        out: Any = sides.any(0)
         return {
             "low": float(np.nanmin(x, initial=np.inf)),
             "high": float(np.nanmax(x, initial=-np.inf)),

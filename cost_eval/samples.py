@@ -849,7 +849,7 @@ def told_by_costs(y: np.ndarray, costs: ExampleCosts, clusters: np.ndarray | Non
     return ""
 
 
-def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs; with"):
+def refuse_told(told: str, instead: str = "rule='tuned' reads no row's costs; with") -> None:
     """`ValueError` where costs tell the class.
 
     Parameters
