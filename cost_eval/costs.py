@@ -290,10 +290,9 @@ class CostMatrix(LabelledTable):
             For a frame that does not tell which labels are the classes, or has others.
         """
         values, rows, columns = frame_costs(frame, classes, "frame")
-        if classes is not None and set(rows) != set(label_list(classes, "classes")):
-            raise ValueError(
-                f"classes: the frame has the classes {list(rows)}, not {list(classes)}; give these"
-            )
+        wanted = list(rows) if classes is None else label_list(classes, "classes")
+        if set(rows) != set(wanted):
+            raise ValueError(f"classes: the frame has the classes {list(rows)}, not {wanted}; give these")
         return cls(values, classes=rows, decisions=columns)
 
     def to_frame(self) -> DataFrame:
