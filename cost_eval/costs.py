@@ -34,6 +34,7 @@ from cost_eval.core import (
     encode,
     ends_of_rows,
     frame_costs,
+    label_list,
     no_matrix,
     numbers,
     one_prior,
@@ -289,10 +290,9 @@ class CostMatrix(LabelledTable):
             For a frame that does not tell which labels are the classes, or has others.
         """
         values, rows, columns = frame_costs(frame, classes, "frame")
-        if classes is not None and set(rows) != set(classes):
-            raise ValueError(
-                f"classes: the frame has the classes {list(rows)}, not {list(classes)}; give these"
-            )
+        wanted = list(rows) if classes is None else label_list(classes, "classes")
+        if set(rows) != set(wanted):
+            raise ValueError(f"classes: the frame has the classes {list(rows)}, not {wanted}; give these")
         return cls(values, classes=rows, decisions=columns)
 
     def to_frame(self) -> DataFrame:
@@ -556,11 +556,11 @@ def as_costs(
         own: dict = dict(costs)
         costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else costs
     if isinstance(costs, (CostMatrix, ExampleCosts)):
-        own = isinstance(costs, ExampleCosts)
-        if own and one:
-            raise ValueError(f"costs: of {len(costs)} rows, but one matrix for all is needed, costs.mean()")
-        if own and y_true is not None and len(costs) != len(y_true):
-            raise ValueError(f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; give one each")
+        rows = len(costs) if isinstance(costs, ExampleCosts) else None
+        if rows is not None and one:
+            raise ValueError(f"costs: of {rows} rows, but one matrix for all is needed, costs.mean()")
+        if rows is not None and y_true is not None and rows != len(y_true):
+            raise ValueError(f"costs: of {rows} samples, but y_true has {len(y_true)}; give one each")
         return costs
     if y_true is not None and classes is None:
         classes = seen_labels(y_true)

@@ -41,7 +41,6 @@ from cost_eval.core import (
     check_integer,
     check_numbered,
     check_posteriors,
-    check_priors,
     check_range,
     check_scores,
     check_weights,

@@ -105,9 +105,9 @@ def test_what_scores_cannot_do():
                            match="needs posteriors, not scores; use 'calibrated' or 'tuned'"):
             decide(Scores(S), Y, COSTS, rule=rule)
     with pytest.raises(ValueError,
-                       match=r"model: one is decided for, got \['a', 'b'\]; for several use cross_fit"):
+                       match=r"model: got \['a', 'b'\]; of several use cross_fit"):
         decide({"a": P, "b": S}, Y, COSTS)
-    with pytest.raises(ValueError, match="not every class has a decision"):
+    with pytest.raises(ValueError, match="needs a decision called as each class"):
         decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
 
 
