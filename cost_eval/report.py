@@ -590,7 +590,8 @@ def _apart(case: _Case, entry: Decided, sides: dict, priors, level: float) -> An
     asked = [case.gap(entry, side, priors, g) for g, side in sides.items()]
     found = ask(asked, confidence=level, jointly=True, few=True)
     told = ~np.isnan(found.low)
-    return found if told.all() else _apart(case, entry, {g: sides[g] for g in found.part[told]}, priors, level)
+    some = {g: sides[g] for g in found.part[told]}
+    return found if told.all() else _apart(case, entry, some, priors, level)
 
 
 def _few_in_groups(case: _Case, groups) -> list:
