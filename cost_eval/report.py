@@ -980,7 +980,7 @@ class Report(Result):
             where to draw one panel
         panel : str, optional
             "ladder" (the default with `ax`), "differences" where there are several models, and for two
-            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all there are
+            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all
 
         Returns
         -------
