@@ -238,7 +238,21 @@ class Decided:
 
 
 class Mean(NamedTuple):
-    "A mean of units: the value of each (N,), its least and largest by class (K,), decisions it is made of."
+    """A mean of units.
+
+    Attributes
+    ----------
+    losses : Losses
+        of which samples
+    values : ndarray
+        (N,) of each
+    ends : tuple
+        (K,) its least and its largest by class
+    can : tuple or None
+        columns of the costs that each side can take, where values are losses
+    sign : float
+        of the mean in a difference
+    """
 
     losses: Losses
     values: np.ndarray
@@ -318,6 +332,8 @@ class Losses(Units):
 
     Attributes
     ----------
+    y, priors, shifted, weight, clusters, repeats, heaviest, method, rng : object
+        as of `Units`
     costs : CostMatrix
         (K, M), of an average sample
     own : ndarray or None
@@ -682,7 +698,8 @@ def ask(
     elif jointly and any(one.tested for one in questions):
         p, low, high, moved = _stepwise(p, estimate, low, high, confidence)
         notes += moved
-    of, against, part = (_labels([getattr(one, name) for one in questions]) for name in ("model", "against", "part"))
+    names = "model", "against", "part"
+    of, against, part = (_labels([getattr(one, name) for one in questions]) for name in names)
     method = "; ".join(dict.fromkeys(one.method for one in said))
     guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
     far = p < 1 - confidence

@@ -372,7 +372,7 @@ def _by_share(score: np.ndarray, needed: int) -> np.ndarray:
 
 def _by_engine(counts, sizes, risk, priors) -> tuple[np.ndarray, str]:
     """One-sided p-values where the classes have other shares than among the rows: a right answer costs minus
-    the limit, a wrong one 1 minus it, and the expected cost may not be above 0 (equation 63.10).
+    the limit, a wrong one 1 minus it, and the expected cost may not be above 0 (equation 63.9).
     """
     handed = np.broadcast_to(sizes, counts.shape[:2]) - counts.sum(2)
     table = np.concatenate([counts, handed[..., None]], 2).astype(int)

@@ -767,7 +767,8 @@ def _plot_decision_curves(report, ax):
     lines, odds = report._lines[:_MOST_MODELS], threshold / (1 - threshold)
     for k, costs in enumerate(cost_line(report._case, lines, *at, report.confidence)):
         benefit, *ends = prevalence - odds * costs
-        ax.plot(threshold, benefit, color=model_color(k), ls="-", lw=1.5, label=lines[k].name)
+        seen = np.where(benefit < -0.15 * prevalence, np.nan, benefit)  # its name is put where it ends
+        ax.plot(threshold, seen, color=model_color(k), ls="-", lw=1.5, label=lines[k].name)
         ax.fill_between(threshold, *ends, color=model_color(k), alpha=0.2, lw=0)
     for everybody in (prevalence - odds * (1 - prevalence), 0 * odds):
         ax.plot(threshold, everybody, color="0.5", ls="--", lw=0.8)
@@ -892,7 +893,7 @@ def draw_report(report: Any) -> Figure:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> len(draw_report(report).axes)
-    6
+    4
     """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     shown = panels_of(report)

@@ -589,8 +589,8 @@ def _apart(case: _Case, entry: Decided, sides: dict, priors, level: float) -> An
     sides = {g: s for g, s in sides.items() if case.known(s, priors) and case.known(~s, priors)}
     asked = [case.gap(entry, side, priors, g) for g, side in sides.items()]
     found = ask(asked, confidence=level, jointly=True, few=True)
-    told = ~np.isnan(found.low)
-    return found if told.all() else _apart(case, entry, {g: sides[g] for g in found.part[told]}, priors, level)
+    kept = {g: sides[g] for g in found.part[~np.isnan(found.low)]}
+    return found if len(kept) == len(sides) else _apart(case, entry, kept, priors, level)
 
 
 def _few_in_groups(case: _Case, groups) -> list:
@@ -979,7 +979,7 @@ class Report(Result):
             where to draw one panel
         panel : str, optional
             "ladder" (the default with `ax`), "differences" where there are several models, and for two
-            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all there are
+            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all
 
         Returns
         -------
