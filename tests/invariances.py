@@ -351,11 +351,40 @@ def use(name, result, case):
 
 # ---- functions
 
+ALSO = {  # public names of the modules that the flat API leaves where they are
+    "costs": "as_costs as_priors",
+    "metrics": """Metric accuracy accuracy_cost_distance b_roc balanced_accuracy class_balance_accuracy
+        cohen_kappa diagnostic_odds_ratio error_rate expected_weighted_accuracy f_beta g_mean h_measure
+        imbalance_accuracy informedness jaccard lift likelihood_ratio_negative likelihood_ratio_positive
+        macro_f_beta markedness mcc mean_subjective_utility micro_f_beta naive_cost npv p4 precision
+        recall specificity weighted_class_accuracy weighted_relative_accuracy""",
+    "decisions": "AffineCalibrator ThresholdChoice cross_entropy implied_costs naive_decision",
+    "samples": "labelled_rows read_samples",
+    "policies": "RULES cross_fit decide",
+    "rivals": "f_beta_threshold plot_expected_cost",
+    "scores": "plot_cost_curve soft_expected_cost",
+    "bootstrap": "Difference Interval loss_difference",
+    "comparisons": "best_of non_inferiority_test probability_best simultaneous_differences",
+    "cost_score": """cost_score_from_precision cost_score_from_rates f1_cost held_out_saving isocost_precision
+        isocost_slope multiclass_cost_score""",
+    "weighted_accuracy": "cost_weight hand_h_measure target_weight",
+    "metric_study": "cost_correlation rank_correlation weighted_spearman",
+    "outperformance": "outperformance_interval outperformance_value",
+    "planning": "required_sample_size",
+    "curves": "curve_auc normalized_auc outperformance_curve_point sample_directed_binary_tree",
+    "datasets": "available describe DataNotAvailable",
+    "reproduce": "reproduces",
+    "app": "App",
+}
+
+
 @functools.cache
 def subjects():
-    """Every public callable by name: those of the flat API, the metrics and the methods that are not among
-    them, and those on Dask."""
+    """Every public callable by name: those of the flat API and of `ALSO`, the metrics and the methods that
+    are not among them, and those on Dask."""
     found = {name: getattr(ce, name) for name in ce.__all__}
+    for module, names in ALSO.items():
+        found |= {name: getattr(importlib.import_module(f"cost_eval.{module}"), name) for name in names.split()}
     found = {name: thing for name, thing in found.items() if callable(thing)
              and not isinstance(thing, Mapping)}
     known = {id(thing) for thing in found.values()}

@@ -19,6 +19,7 @@ dd = pytest.importorskip("dask.dataframe")
 import dask  # noqa: E402
 
 import cost_eval.api as ce  # noqa: E402
+from cost_eval.bootstrap import loss_difference  # noqa: E402
 from cost_eval import scale  # noqa: E402
 from cost_eval.decisions import best_threshold_counted  # noqa: E402
 
@@ -158,7 +159,7 @@ def test_losses_of_every_row_over_random_partitions(seed, unknown):
     found, whole = ce.interval([counts], [counts.index]), ce.loss_interval(here[0], bounds=(0, 100))
     assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9)
     counts = dd.from_dask_array(first - second).value_counts().compute()
-    found, whole = ce.interval([counts], [counts.index]), ce.loss_difference(*here)
+    found, whole = ce.interval([counts], [counts.index]), loss_difference(*here)
     assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9, abs=1e-12)
     rows = pd.DataFrame({"loss": here[0], "who": who}).groupby("who")["loss"].agg(["mean", "size"])
     found = ce.loss_interval(rows["mean"], sample_weight=rows["size"], clusters=rows.index, bounds=(0, 100))
