@@ -279,7 +279,6 @@ def test_a_name_has_one_meaning_wherever_it_is_exported():
     assert not {name: list(places.values()) for name, places in meanings.items() if len(places) > 1}
 
 
-# What functions hand over, and what reading and deciding are made of: reached by module.
 @pytest.mark.parametrize("module", sorted(CONTRACT.keys() - {"scale", "__main__"}))
 def test_the_flat_name_space_holds_names_of_the_modules(module):
     api, home = load("api"), load(module)
