@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed` reads it for `__getattr__`
+if TYPE_CHECKING:  # the one list: type checkers read it, and `_listed` for `__getattr__`
     from cost_eval.confusion import (
         BinaryCounts as BinaryCounts,
         ConfusionCounts as ConfusionCounts,
