@@ -441,7 +441,7 @@ class BinaryCounts(Result):
     fnr = property(lambda self: ratio(self.fn, self.p), doc="False negative rate: positives missed.")
     fpr = property(lambda self: ratio(self.fp, self.n), doc="False positive rate: negatives called positive.")
     tnr = property(lambda self: ratio(self.tn, self.n), doc="True negative rate, specificity.")
-    precision = property(lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided 1.")
+    precision = property(lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided 1")
     npv = property(lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided 0.")
     fdr = property(lambda self: ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
     fomr = property(lambda self: ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")

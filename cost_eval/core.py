@@ -1302,7 +1302,7 @@ def even(p: np.ndarray, difference: np.ndarray, eps: Any = float(np.finfo(float)
 
 
 def cheapest(p: np.ndarray, costs: np.ndarray, eps) -> np.ndarray:
-    """(N,) column of the lowest expected cost for posteriors (N, K) and costs (K, M) or (N, K, M) of which some
+    """(N,) column of the lowest expected cost for posteriors (N, K), costs (K, M) or (N, K, M) of which some
     are 0; of those that cost the same but for the rounding `eps` of p, one or (N,), the last.
     """
     cost = p @ costs if costs.ndim == 2 else np.einsum("ni,nij->nj", p, costs)
@@ -1388,7 +1388,8 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
     if off.size and not off.max() <= SUM_TOLERANCE:
         votes = "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
         raise ValueError(
-            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; {'' if log else votes}"
+            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; "
+            f"{'' if log else votes}"
             f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
         )
     return p

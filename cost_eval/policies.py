@@ -1723,7 +1723,7 @@ def _stored(value) -> float | str | None:
 def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     """Decide by the content of a rule's file, with `numpy` alone.
 
-    This function, the four below it, `cheapest` and `even` of `core` are all that is needed beside `json.load`
+    This function, the four below, `cheapest` and `even` of `core` are all that is needed beside `json.load`
     of what `to_json` wrote. Of a rule with a capacity the rows are decided together.
 
     Parameters

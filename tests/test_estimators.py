@@ -385,7 +385,7 @@ test_bad_input_is_named = refuses([
     (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, costs=ExampleCosts(fp=1, fn=[1, 2])),
      "costs: .*2"),
     (lambda: cost_scorer(CostMatrix.from_ratio(2), decisions="predict", priors=[.5, .5])(fitted_5,
-        X_5[y_5 == 1], y_5[y_5 == 1]), "y_true: no sample of 0 although the priors"),
+        X_5[y_5 == 1], y_5[y_5 == 1]), "y_true: no sample of 0, whose prior is above 0"),
 ])
 
 
