@@ -899,7 +899,7 @@ def draw_report(report: Any) -> Figure:
     shown = panels_of(report)
     rows: list[list] = [[*shown[i : i + 2], None][:2] for i in range(0, len(shown), 2)]
     heights = [max(3.3, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
-    figure = figure_class(figsize=(8.6, sum(heights)), layout="constrained")
+    figure = figure_class(figsize=(8.2, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     for row, part in zip(rows, parts):  # each row by itself: long names on one leave the others their width
         for panel, ax in zip(row, part.subplots(1, len(row), squeeze=False)[0]):

@@ -316,7 +316,7 @@ test_bad_input = refuses({
                       "block 0: y: missing values.*verification bias.*bounds_without_labels"),
     "NaN score": (lambda: scale.threshold_counts(NUMBERS, da.where(da.arange(6, chunks=3) > 4, np.nan, 0.)),
                   "block 1: scores: .*NaN"),
-    "words": (lambda: scale.threshold_counts("y", "p", data=LAZY), "say which label is positive"),
+    "words": (lambda: scale.threshold_counts("y", "p", data=LAZY), "give y_true == label"),
     "weight": (lambda: scale.confusion_counts("y", "rule", sample_weight="p", data=LAZY.assign(p=-1.)),
                "block 0: sample_weight: -1 at position 0"),
     "no model": (lambda: scale.evaluate("y", {}, COSTS, data=LAZY), "at least one is needed"),
@@ -328,7 +328,7 @@ test_bad_input = refuses({
                  "positive='yes' or positive='no'"),
     "cost": (lambda: scale.losses("y", "rule", {"fp": 1, "fm": "p", "fn": "p"}, data=LAZY), "did you mean"),
     "costs in memory": (lambda: scale.losses(NUMBERS, NUMBERS, ce.ExampleCosts(fp=1, fn=np.ones(6))),
-                        "costs: of 6 single rows"),
+                        "costs: of 6 rows"),
     "rows of costs": (lambda: scale.losses(NUMBERS, NUMBERS, np.arange(12).reshape(6, 2)), "costs: .*ExampleCosts"),
 })
 
