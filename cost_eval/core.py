@@ -123,7 +123,6 @@ Seed = int | np.integer | Row[int] | np.random.SeedSequence
 Rng = Seed | np.random.Generator | np.random.BitGenerator | None
 
 Rule = Literal["as given", "bayes", "calibrated", "tuned"]
-Together = Literal["auto", "holm", "bonferroni"]
 CurveKind = Literal["roc", "pr", "lift", "gain"]
 AreaRule = Literal["exact", "trapezoid", "step"]
 Average = Literal["macro", "weighted", "harmonic", "micro"]

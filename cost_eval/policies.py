@@ -1723,8 +1723,8 @@ def _stored(value) -> float | str | None:
 def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     """Decide by the content of a rule's file, with `numpy` alone.
 
-    This function, the four below, `cheapest` and `even` of `core` are all that is needed beside `json.load`
-    of what `to_json` wrote. Of a rule with a capacity the rows are decided together.
+    This function, the four below, `_room`, and `cheapest` and `even` of `core` are all it takes, with
+    `json.load` of what `to_json` wrote. Of a rule with a capacity the rows are decided together.
 
     Parameters
     ----------
@@ -1782,8 +1782,8 @@ def _listed(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, 
             c = np.asarray(rule["costs"] if costs is None else costs, float)
             gain = np.broadcast_to(c[..., 0] - c[..., 1], (len(x), len(rule["classes"])))
             keys.append(-(_believed(rule, x)[0] * gain).sum(1))
-    order, capacity = wanted[np.lexsort([key[wanted] for key in keys])], rule["capacity"]
-    room = capacity if isinstance(capacity, int) else int(capacity * len(chosen) * (1 + 1e-12))
+    order = wanted[np.lexsort([key[wanted] for key in keys])]
+    room = _room(rule["capacity"], np.ones(len(order)), len(chosen))
     listed = np.zeros_like(chosen)
     listed[order[:room]] = 1
     tied = 0 < room < len(order) and all(key[order[room - 1]] == key[order[room]] for key in keys)

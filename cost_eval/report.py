@@ -1520,14 +1520,14 @@ def _change(name: str, then: _Month, now: _Month, method: str) -> Question:
     "What a case costs now more than then: two independent samples, each of its own priors."
     least, most = (f([f(month.costs, 1) for month in (then, now)], 0) for f in (np.min, np.max))
     sides = []
-    for month, sign in ((then, -1.0), (now, 1.0)):
+    for month, sign in ((now, 1.0), (then, -1.0)):
         y, shares, many = month.models[name]
         target, given = month.priors, month.priors is not None
         if not given:
             target = np.bincount(y, many, len(month.costs)) / many.sum()
         units = Losses(y, target, given, repeats=many, costs=CostMatrix(month.costs), method=method, rng=0)
         sides.append(Mean(units, (month.costs[y] * shares).sum(1), (least, most), None, sign))
-    return Question(units, (), lambda _: sides[::-1], True)
+    return Question(units, (), lambda _: sides, True)
 
 # %% ../nbs/60_report.ipynb #a9f3c509
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import uniform_filter
+from scipy.special import logit
 
 from .bootstrap import Sample, sample_interval
 from .comparisons import Losses
@@ -112,7 +113,7 @@ def _words(found: Robustness) -> str:
     ratio, prevalence = found.at
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
     by, best = f" by the rule {rules}" if found.rules else "", found.names[found.changes[0]]
-    away = _logit(found.prevalences) - _logit(prevalence)
+    away = logit(found.prevalences) - logit(prevalence)
     near = np.abs(np.log(found.cost_ratios / ratio)).argmin(), np.abs(away).argmin()
     clear = ", and its lead is clear" if found.sure[near] else ""
     return (
@@ -171,10 +172,6 @@ def what_changes(names: Any, at: tuple, changes: tuple) -> str:
 def _round(value: float) -> str:
     "Three digits, without an exponent."
     return f"{float(f'{value:.3g}'):,.10g}"
-
-
-def _logit(p):
-    return np.log(p) - np.log1p(-np.asarray(p))
 
 # %% ../nbs/55_robustness.ipynb #4468a8e9
 class Line(NamedTuple):
@@ -504,7 +501,7 @@ def _ticks(axis, shown, places, said) -> None:
 
 def _around_the_dot(found: Robustness) -> np.ndarray:
     "The cells under the dot and its word."
-    y, x = np.log(found.cost_ratios / found.at[0]), _logit(found.prevalences) - _logit(found.at[1])
+    y, x = np.log(found.cost_ratios / found.at[0]), logit(found.prevalences) - logit(found.at[1])
     up, right = y / np.ptp(y), x / np.ptp(x)
     return np.logical_and.outer(abs(up) < 0.04, (-0.04 < right) & (right < 0.18))
 

@@ -299,10 +299,11 @@ def test_a_capacity_that_no_decide_takes_is_refused_when_the_rule_is_made_or_rea
 
 
 def test_numpy_alone_runs_a_file(tmp_path):
-    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of seven
+    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of eight
     functions, and the file."""
     text = "from __future__ import annotations\nimport json, sys\nfrom functools import reduce\nfrom typing import Any\nimport numpy as np\n"
-    parts = [getattr(policies, name) for name in ("run_rule", "_kept", "_listed", "_chosen", "_believed")]
+    parts = [getattr(policies, name) for name in ("run_rule", "_kept", "_listed", "_room", "_chosen",
+                                                 "_believed")]
     text += "\n".join(map(inspect.getsource, [*parts, core.cheapest, core.even]))
     text += "\nfor line in open(sys.argv[1]):\n    rule, values, costs = json.loads(line)\n    print(json.dumps(run_rule(rule, values, costs).tolist()))\n"
     text += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'cost_eval', 'scipy', 'pandas', 'sklearn', 'matplotlib'}))\n"
