@@ -31,7 +31,15 @@ from importlib.metadata import version
 from pathlib import Path
 
 from . import datasets, reproduce
-from .core import VERIFICATION_BIAS, optional_import, pandas, seen_labels, unknown_name, unordered
+from cost_eval.core import (
+    VERIFICATION_BIAS,
+    optional_import,
+    pandas,
+    seen_labels,
+    typed_number,
+    unknown_name,
+    unordered,
+)
 from .page import grave_first, short_ladder
 from .planning import check_rule, count_rule
 from .policies import RULES, DecisionRule
@@ -47,22 +55,10 @@ from cost_eval.samples import (
 )
 
 # %% ../nbs/95_command_line.ipynb #c634462e
-_EXTRAS = {
-    "pandas": "data",
-    "tqdm": "data",
-    "pooch": "data",
-    "joblib": "book",
-    "matplotlib": "book",
-    "voila": "app",
-}
-
-
-def _need(*names):
-    "Name all missing libraries at once, and the one extra that brings them."
+def _need(extra: str, *names):
+    "Name all missing libraries at once, and the extra that brings them."
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        extras = {_EXTRAS.get(name, "book") for name in missing}
-        extra = next(name for name in ("app", "book", "data") if name in extras)
         raise ImportError(f'{", ".join(missing)} needed for this: pip install "cost_eval[{extra}]"')
 
 # %% ../nbs/95_command_line.ipynb #069a3d7a
@@ -86,7 +82,7 @@ def _add_reproduce(commands):
 
 
 def _reproduce(arguments):
-    _need("pandas", "tqdm", "joblib", "matplotlib")
+    _need("book", "pandas", "tqdm", "joblib", "matplotlib")
     optional_import("matplotlib", extra="book").use("agg")
     if arguments.sheet:
         reproduce.discover()
@@ -115,7 +111,7 @@ def _add_list(commands):
 
 
 def _list(arguments):
-    _need("pandas", "matplotlib")
+    _need("book", "pandas", "matplotlib")
     broken = reproduce.discover()
     for item in reproduce.select(arguments.items, broken):
         needs = f"  (needs {', '.join(item.needs)})" if item.needs else ""
@@ -182,7 +178,7 @@ def _add_example(commands):
 
 
 def _example(arguments):
-    _need("pandas")
+    _need("data", "pandas")
     path = Path(arguments.file)
     if path.suffix.lower() != ".csv":
         raise ValueError(f"{path}: the example is a CSV file; name it {path.stem or 'scores'}.csv")
@@ -228,20 +224,17 @@ def _add_of_files(commands, name: str, about: str, files: str, more: str = ""):
 
 def _number(text: str) -> float:
     "A number, or percent."
-    part = text.strip().removesuffix("%")
     try:
-        value = float(part) / (1 if part == text.strip() else 100)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number; write it as 20, 0.5 or 5%") from None
-    return int(value) if part.strip().isdigit() and part == text.strip() else value
+        return typed_number(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _number_or_column(text: str) -> float | str:
     "A number, or percent, or else a name."
-    try:
-        return _number(text)
-    except argparse.ArgumentTypeError:
-        return text
+    with suppress(ValueError):
+        return typed_number(text)
+    return text
 
 
 def _whole(text: str) -> int:
@@ -321,7 +314,8 @@ _WRITERS = {
 
 def _evaluate(arguments):
     "Read, evaluate, print, write."
-    _need("pandas", *(["matplotlib", "jinja2"] if arguments.html else []))
+    _need("data", "pandas")
+    _need("book", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
     for path in (*outputs.values(), *filter(None, [arguments.save_rule, arguments.save_recipe])):
         _writable_file(path)
@@ -348,9 +342,7 @@ def _recalled(parser, arguments, argv):
     "The arguments with those of the recipe where none are given here."
     recipe = _read_json(arguments.recipe, "--recipe")
     if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
-        raise ValueError(
-            f"--recipe: {arguments.recipe} holds no options; --save-recipe writes a file that does"
-        )
+        raise ValueError(f"--recipe: {arguments.recipe} holds no options; --save-recipe writes some")
     options, prices = recipe["options"], ("costs", *_OUTCOMES)
     if any(getattr(arguments, name) is not None for name in prices):
         other = _OUTCOMES if arguments.costs else ("costs",)
@@ -395,66 +387,40 @@ def _report_of(frame, costs, arguments):
     "What the library says of the table."
     found = _columns_of(frame, arguments, costs)
     arguments.where = found.models
-    models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks, frame.columns)}
+    models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks)}
     if isinstance(costs, dict):
         _check_costs(frame, found.label, arguments)
     scenarios = {name: _with_columns(one, frame) for name, one in arguments.scenarios.items()}
-    given = {
-        "groups": arguments.group,
-        "clusters": arguments.cluster,
-        "sample_weight": arguments.weight,
-        "folds": arguments.fold,
-        "ids": arguments.id,
-    }
+    columns = {name: getattr(arguments, option) for name, option in _PER_ROW.items()}
     return evaluate(
         frame[found.label],
         models,
         _with_columns(costs, frame),
         scenarios=scenarios or None,
-        **{argument: frame[column] for argument, column in given.items() if column},
+        **{name: frame[column] for name, column in columns.items() if column},
+        **{name: getattr(arguments, name) for name in _AS_GIVEN},
         rule=_rule_of(arguments.rule),
-        positive=arguments.positive,
         priors=_priors_of(arguments),
-        capacity=arguments.capacity,
-        require=_required(arguments.require),
-        costs_known=arguments.costs_known,
-        heaviest=arguments.heaviest,
-        largest=arguments.largest,
-        method=arguments.method,
-        confidence=arguments.confidence,
+        require=_numbers_of(arguments.require, "--require", "RATE=LIMIT,..."),
         rng=arguments.seed,
     )
 
 
-_OPTIONS = {
+_PER_ROW = {"groups": "group", "clusters": "cluster", "sample_weight": "weight", "folds": "fold", "ids": "id"}
+_AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
+_OPTIONS = {name: f"--{name} {form.partition('[')[0]}" for rows in _GROUPS.values() for name, form, _ in rows}
+_OPTIONS |= {argument: f"--{option} COL" for argument, option in _PER_ROW.items()}
+_OPTIONS |= {
     "y_true": "--label COL",
-    "label": "--label COL",
     "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL",
     "costs": "--costs FILE, or --fp and --fn",
     "scenarios": "--scenario NAME=FILE or NAME=FP:FN",
     "frame": "--costs FILE",
     "classes": "--costs FILE",
-    "positive": "--positive LABEL",
-    "sep": "--sep MARK",
-    "decimal": "--decimal MARK",
-    "otherwise": "--otherwise DECISION",
-    "rule": "--rule RULE",
-    "capacity": "--capacity N",
-    "require": "--require RATE=LIMIT,...",
     "priors": "--prevalence P, or --priors CLASS=P,...",
-    "groups": "--group COL",
-    "clusters": "--cluster COL",
-    "sample_weight": "--weight COL",
-    "folds": "--fold COL",
-    "heaviest": "--heaviest W",
-    "largest": "--largest C",
-    "method": "--method NAME",
-    "ids": "--id COL",
-    "confidence": "--confidence Q",
     "costs_known": "--costs-known",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
     "max_cost": "--max-cost C",
-    "history": "--history FILE",
 }
 
 
@@ -592,24 +558,15 @@ def _read_columns(arguments):
     return pandas().concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
-_PER_ROW = ("group", "cluster", "weight", "fold", "id")  # options that name a column
-
-
-def _items(text: str | None, known=()) -> list:
-    "Names with commas between them; one that holds a comma is quoted, or known."
-    parts, items = next(csv.reader([text])) if text else [], []
-    while parts:
-        here = (k for k in range(len(parts), 0, -1) if ",".join(parts[:k]) in known)
-        k = next(here, 1)
-        items.append(",".join(parts[:k]))
-        parts = parts[k:]
-    return items
+def _items(text: str | None) -> list:
+    "Names with commas between them; one that holds a comma is quoted."
+    return next(csv.reader([text])) if text else []
 
 
 def _columns_of(frame, arguments, costs) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
     taken = []
-    named = [(option, getattr(arguments, option)) for option in (*_PER_ROW, *_OUTCOMES)]
+    named = [(option, getattr(arguments, option)) for option in (*_PER_ROW.values(), *_OUTCOMES)]
     for option, column in [*named, *_prices(arguments)]:
         if isinstance(column, str):
             if column not in frame.columns:
@@ -620,7 +577,7 @@ def _columns_of(frame, arguments, costs) -> Columns:
     table = None if isinstance(costs, dict) else costs
     given = {"label": arguments.label, "taken": taken, "costs": table}
     try:
-        found = read_table(frame, models=_models_of(frame, arguments, given), **given)
+        found = read_table(frame, models=_models_of(frame, arguments), **given)
     except ValueError as error:
         if not str(error).startswith("label: ") or arguments.label:
             raise
@@ -630,61 +587,36 @@ def _columns_of(frame, arguments, costs) -> Columns:
     return found
 
 
-def _models_of(frame, arguments, given) -> dict | None:
+def _models_of(frame, arguments) -> dict | None:
     "The columns of the models that are named; None if none is."
-    columns = frame.columns
-    models = _posteriors_of(frame, arguments.posteriors, given) if arguments.posteriors else {}
-    models |= {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text, columns)}
+    models = _posteriors_of(frame, arguments.posteriors)
+    models |= {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text)}
     return models or None
 
 
-def _posteriors_of(frame, text: str, given: dict) -> dict:
-    "Models of columns COL=CLASS, of columns that belong together, or of what their columns begin with."
-    columns, models = frame.columns, {}
-    items = [(item, *_pair(item, columns)) for item in _items(text, _Named(columns))]
-    pairs = {column: label for _, column, label in items if label is not None}
-    bare = [item for item, _, label in items if label is None and item in columns]
-    if 1 < len(pairs) == len(set(pairs.values())) and (abs(frame[[*pairs]].sum(axis=1) - 1) < 1e-3).all():
-        models[os.path.commonprefix([*pairs]).rstrip("_ .-=(") or "model"] = {v: c for c, v in pairs.items()}
-    else:
-        models |= {column: {label: column} for column, label in pairs.items()}
-    if bare:
-        label = read_table(frame, **given | {"models": {c: c for c in bare}}).label
-        models |= read_table(frame[[label, *bare]], label=label, costs=given["costs"]).models
-        if any(isinstance(where, str) for where in models.values()):
-            raise ValueError(f"--posteriors: whose probability is {bare[0]!r}? Say {bare[0]}=CLASS")
-    for item in (item for item, _, label in items if label is None and item not in columns):
-        models |= _beginning(frame, item, given)
+def _posteriors_of(frame, text: str | None) -> dict:
+    "Models of columns COL=CLASS, one if their rows add up to 1, or of what their columns begin with."
+    items = _items(text)
+    pairs = {column: label for column, label in map(_pair, items) if label}
+    models: dict = {column: {label: column} for column, label in pairs.items()}
+    whole = 1 < len(pairs) == len(set(pairs.values())) and set(pairs) <= set(frame.columns)
+    if whole and (abs(frame[[*pairs]].sum(axis=1) - 1) < 1e-3).all():
+        name = os.path.commonprefix([*pairs]).rstrip("_ .-=(") or "model"
+        models = {name: {label: column for column, label in pairs.items()}}
+    for begin in (column.removesuffix("_") for column, label in map(_pair, items) if not label):
+        models[begin] = {str(c)[len(begin) + 1 :]: c for c in frame.columns if str(c).startswith(f"{begin}_")}
+        if not models[begin]:
+            raise ValueError(
+                f"--posteriors: no column begins with {begin + '_'!r}; there are {list(frame.columns)}: name "
+                "them with their classes, COL=CLASS"
+            )
     return models
 
 
-class _Named(tuple):
-    "Columns; COL=CLASS is among them, too, if no comma is in CLASS."
-
-    def __contains__(self, item):
-        return super().__contains__(item) or "," not in (_pair(item, tuple(self))[1] or ",")
-
-
-def _pair(item: str, columns) -> tuple:
-    "Column and class of COL=CLASS, cut where the column is one; the class None where there is none."
-    places = (i for i in range(len(item) - 1, 0, -1) if item[i] == "=" and item[:i] in columns)
-    i = next(places, item.find("=") if "=" in item and item not in columns else -1)
-    return (item, None) if i < 1 else (item[:i], item[i + 1 :])
-
-
-def _beginning(frame, text: str, given: dict) -> dict:
-    """The model whose columns begin so, the underscore given or not; or that is called so where all are
-    guessed.
-    """
-    for begin in (text, text.removesuffix("_")):
-        ends = {str(c)[len(begin) + 1 :]: c for c in frame.columns if str(c).startswith(f"{begin}_")}
-        if ends:
-            return {begin: ends}
-    with suppress(ValueError):
-        found = read_table(frame, **given).models
-        if text in found:
-            return {text: found[text]}
-    raise ValueError(f"--posteriors: no column begins with {text + '_'!r}; there are {list(frame.columns)}")
+def _pair(item: str) -> tuple:
+    "Column and class of COL=CLASS; no class where there is none."
+    column, _, label = item.rpartition("=")
+    return (column, label) if column else (item, "")
 
 
 def _costs_of(arguments):
@@ -747,22 +679,18 @@ def _priors_of(arguments):
         return arguments.prevalence
     if arguments.prevalence is not None:
         raise ValueError("--priors: --prevalence says the same; give one of the two")
-    pairs = _pairs(_items(arguments.priors), "--priors", "CLASS=P,CLASS=P,...")
-    try:
-        return {label: _number(value) for label, value in pairs.items()}
-    except argparse.ArgumentTypeError as error:
-        raise ValueError(f"--priors: {error}") from None
+    return _numbers_of(arguments.priors, "--priors", "CLASS=P,CLASS=P,...")
 
 
-def _required(text: str | None):
-    "Limits of rates, or of cells CLASS:DECISION."
+def _numbers_of(text: str | None, option: str, form: str):
+    "Numbers by name, if any were given."
     if text is None:
         return None
-    pairs = _pairs(_items(text), "--require", "RATE=LIMIT,...")
+    pairs = _pairs(_items(text), option, form)
     try:
-        return {key: _number(limit) for key, limit in pairs.items()}
-    except argparse.ArgumentTypeError as error:
-        raise ValueError(f"--require: {error}") from None
+        return {name: typed_number(value) for name, value in pairs.items()}
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from None
 
 
 def _rule_of(text: str):
@@ -840,7 +768,6 @@ def _add_check(commands):
     what = "CSV or parquet of any size, with true labels"
     parser = _add_of_files(commands, "check", about, what, more)
     _add_rule_columns(parser)
-    looks = "a file of the checks so far, which this one is added to: they are then looks at one sequence"
     _add_options(
         parser,
         ("label", "COL", "true labels (default: guessed)"),
@@ -850,7 +777,6 @@ def _add_check(commands):
         ("cluster", "COL", "rows that belong together"),
         ("heaviest", "W", "what a row or cluster can weigh at most"),
         ("largest", "C", "the largest amount that a row can cost"),
-        ("history", "FILE", looks),
         ("confidence", "Q", "that a verdict is true (default: .95)"),
     )
     parser.set_defaults(run=_check, confidence=0.95)
@@ -871,7 +797,7 @@ def _add_rule_columns(parser):
 
 def _rule_of_file(arguments):
     "The rule, and the rows of all files in blocks."
-    _need("pandas")
+    _need("data", "pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))
     blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
     return rule, map(_with_index, blocks)
@@ -899,8 +825,7 @@ def _rule_where(rule, frame, arguments):
     if arguments.scores:
         where = arguments.scores
     elif arguments.posteriors:
-        pairs = [_pair(item, frame.columns) for item in _items(arguments.posteriors, _Named(frame.columns))]
-        where = [[label, column] for column, label in pairs]
+        where = [[label, column] for column, label in map(_pair, _items(arguments.posteriors))]
     else:
         where = rule.content.get("columns") or rule.model
     if where == rule.model not in frame.columns and rule.kind == "posteriors":
@@ -939,9 +864,7 @@ def _decide(arguments):
             notes += said
             columns = columns or list(frame.columns)
             if list(frame.columns) != columns:
-                raise ValueError(
-                    f"{arguments.files}: columns {list(frame.columns)}, but the first has {columns}"
-                )
+                raise ValueError(f"{arguments.files}: columns {list(frame.columns)} after {columns}")
             if "decision" in columns:
                 raise ValueError("--out: the rows have a column 'decision' already; rename it")
             frame.assign(decision=decided).to_csv(part, index=False, mode="a" if k else "w", header=not k)
@@ -968,10 +891,6 @@ def _decided(rule, frame, arguments, capacity) -> tuple:
 
 def _check(arguments):
     "Read, count, judge, say; the answer is the exit status."
-    history = None
-    if arguments.history:
-        _writable_file(arguments.history)
-        history = _history_of(Path(arguments.history))
     rule, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts, label = None, arguments.label
@@ -993,23 +912,13 @@ def _check(arguments):
         own |= {"costs": _rule_costs(frame, arguments), "largest": arguments.largest}
         found = count_rule(rule, frame[label], values, **own)
         counts = found if counts is None else counts + found
-    options = {"history": history, "heaviest": arguments.heaviest, "confidence": arguments.confidence}
+    options = {"heaviest": arguments.heaviest, "confidence": arguments.confidence}
     told = check_rule(counts, max_cost=arguments.max_cost, min_rates=rates, **options)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
         print(line)
-    if arguments.history:
-        _write(arguments.history, json.dumps(told.history))
     return told.exit_code
-
-
-def _history_of(path: Path) -> dict:
-    "The checks so far; none where there is no file yet."
-    if not path.exists():
-        print(f"{path}: the first check")
-        return {}
-    return _read_json(path, "--history")
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
 def _add_app(commands):
@@ -1030,7 +939,7 @@ _TEMPLATE = """{% extends "lab/index.html.j2" %}
 
 def _app(arguments):
     "Write a one-cell notebook and let Voila serve it until it is interrupted."
-    _need("voila", "ipywidgets", "matplotlib", "pandas")
+    _need("app", "voila", "ipywidgets", "matplotlib", "pandas")
     given = ""
     if arguments.file:
         path = Path(arguments.file).resolve()

@@ -9,10 +9,9 @@ __all__ = []
 import ast
 import importlib
 import pkgutil
-import warnings
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed` reads it for `__getattr__`
+if TYPE_CHECKING:  # the one list: type checkers read it, and `_listed` for `__getattr__`
     from cost_eval.confusion import (
         BinaryCounts as BinaryCounts,
         ConfusionCounts as ConfusionCounts,
@@ -25,63 +24,24 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
     from cost_eval.costs import (
         CostMatrix as CostMatrix,
         ExampleCosts as ExampleCosts,
-        as_costs as as_costs,
-        as_priors as as_priors,
         attainable as attainable,
         losses as losses,
     )
     from cost_eval.metrics import (
         METRICS as METRICS,
-        Metric as Metric,
-        accuracy as accuracy,
-        accuracy_cost_distance as accuracy_cost_distance,
-        b_roc as b_roc,
-        balanced_accuracy as balanced_accuracy,
-        class_balance_accuracy as class_balance_accuracy,
-        cohen_kappa as cohen_kappa,
         cost_score as cost_score,
-        diagnostic_odds_ratio as diagnostic_odds_ratio,
-        error_rate as error_rate,
         evaluate_metrics as evaluate_metrics,
         expected_cost as expected_cost,
-        expected_weighted_accuracy as expected_weighted_accuracy,
-        f_beta as f_beta,
-        g_mean as g_mean,
-        h_measure as h_measure,
-        imbalance_accuracy as imbalance_accuracy,
-        informedness as informedness,
-        jaccard as jaccard,
-        lift as lift,
-        likelihood_ratio_negative as likelihood_ratio_negative,
-        likelihood_ratio_positive as likelihood_ratio_positive,
-        macro_f_beta as macro_f_beta,
-        markedness as markedness,
-        mcc as mcc,
-        mean_subjective_utility as mean_subjective_utility,
         metric as metric,
-        micro_f_beta as micro_f_beta,
-        naive_cost as naive_cost,
         net_benefit as net_benefit,
         normalized_expected_cost as normalized_expected_cost,
-        npv as npv,
-        p4 as p4,
-        precision as precision,
-        recall as recall,
-        specificity as specificity,
         weighted_accuracy as weighted_accuracy,
-        weighted_class_accuracy as weighted_class_accuracy,
-        weighted_relative_accuracy as weighted_relative_accuracy,
     )
     from cost_eval.decisions import (
-        AffineCalibrator as AffineCalibrator,
-        ThresholdChoice as ThresholdChoice,
         bayes_decisions as bayes_decisions,
         bayes_threshold as bayes_threshold,
         best_threshold as best_threshold,
         cross_calibrate as cross_calibrate,
-        cross_entropy as cross_entropy,
-        implied_costs as implied_costs,
-        naive_decision as naive_decision,
         reliability as reliability,
         shift_priors as shift_priors,
     )
@@ -89,77 +49,27 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         Decisions as Decisions,
         Posteriors as Posteriors,
         Scores as Scores,
-        labelled_rows as labelled_rows,
-        read_samples as read_samples,
         read_table as read_table,
     )
-    from cost_eval.policies import (
-        RULES as RULES,
-        DecisionRule as DecisionRule,
-        cross_fit as cross_fit,
-        decide as decide,
-        fit_rule as fit_rule,
-    )
-    from cost_eval.rivals import (
-        f_beta_threshold as f_beta_threshold,
-        implicit_cost_ratio as implicit_cost_ratio,
-        plot_expected_cost as plot_expected_cost,
-    )
-    from cost_eval.scores import (
-        equal_error_rate as equal_error_rate,
-        plot_cost_curve as plot_cost_curve,
-        roc_auc as roc_auc,
-        soft_expected_cost as soft_expected_cost,
-    )
+    from cost_eval.policies import DecisionRule as DecisionRule, fit_rule as fit_rule
+    from cost_eval.rivals import implicit_cost_ratio as implicit_cost_ratio
+    from cost_eval.scores import equal_error_rate as equal_error_rate, roc_auc as roc_auc
     from cost_eval.bootstrap import (
-        Difference as Difference,
-        Interval as Interval,
         METHODS as METHODS,
         bcost as bcost,
         bdelta_cost as bdelta_cost,
         difference as difference,
         independent_difference as independent_difference,
         interval as interval,
-        loss_difference as loss_difference,
         loss_interval as loss_interval,
         metric_interval as metric_interval,
     )
-    from cost_eval.comparisons import (
-        best_of as best_of,
-        certify as certify,
-        non_inferiority_test as non_inferiority_test,
-        probability_best as probability_best,
-        simultaneous_differences as simultaneous_differences,
-        uncertain_cost_difference as uncertain_cost_difference,
-        uncertain_cost_interval as uncertain_cost_interval,
-    )
-    from cost_eval.cost_score import (
-        cost_score_from_precision as cost_score_from_precision,
-        cost_score_from_rates as cost_score_from_rates,
-        f1_cost as f1_cost,
-        held_out_saving as held_out_saving,
-        isocost_precision as isocost_precision,
-        isocost_slope as isocost_slope,
-        multiclass_cost_score as multiclass_cost_score,
-        plot_isocost as plot_isocost,
-        tune_threshold as tune_threshold,
-    )
-    from cost_eval.weighted_accuracy import (
-        cost_weight as cost_weight,
-        hand_h_measure as hand_h_measure,
-        target_weight as target_weight,
-        weight_range_from_ranking as weight_range_from_ranking,
-    )
-    from cost_eval.metric_study import (
-        cost_correlation as cost_correlation,
-        rank_correlation as rank_correlation,
-        weighted_spearman as weighted_spearman,
-    )
+    from cost_eval.comparisons import certify as certify
+    from cost_eval.cost_score import plot_isocost as plot_isocost, tune_threshold as tune_threshold
+    from cost_eval.weighted_accuracy import weight_range_from_ranking as weight_range_from_ranking
     from cost_eval.outperformance import (
         outperformance as outperformance,
-        outperformance_interval as outperformance_interval,
         outperformance_of_cost as outperformance_of_cost,
-        outperformance_value as outperformance_value,
     )
     from cost_eval.planning import (
         confidence_sequence as confidence_sequence,
@@ -167,46 +77,27 @@ if TYPE_CHECKING:  # the one list: type checkers read it as it stands, `_listed`
         difference_sequence as difference_sequence,
         paired_power as paired_power,
         required_pairs as required_pairs,
-        required_sample_size as required_sample_size,
+        check_rule as check_rule,
     )
     from cost_eval.training import training_variation as training_variation
     from cost_eval.curves import (
-        curve_auc as curve_auc,
-        normalized_auc as normalized_auc,
         outperformance_curve_auc as outperformance_curve_auc,
-        outperformance_curve_point as outperformance_curve_point,
         performance_curve as performance_curve,
-        sample_directed_binary_tree as sample_directed_binary_tree,
     )
-    from cost_eval.report import (
-        Report as Report,
-        evaluate as evaluate,
-        translation_table as translation_table,
-    )
-    from cost_eval.hand_over import (
-        cascade as cascade,
-        certified_threshold as certified_threshold,
-        risk_coverage as risk_coverage,
-    )
+    from cost_eval.report import Report as Report, evaluate as evaluate
+    from cost_eval.hand_over import certified_threshold as certified_threshold, risk_coverage as risk_coverage
     from cost_eval.capacity import capacity_curve as capacity_curve
     from cost_eval.missing_labels import (
         bounds_without_labels as bounds_without_labels,
         prediction_powered as prediction_powered,
-        tipping_point as tipping_point,
     )
     from cost_eval import scale as scale
     from cost_eval.estimators import (
         cost_scorer as cost_scorer,
         CostSensitiveClassifier as CostSensitiveClassifier,
     )
-    from cost_eval.datasets import (
-        load as load,
-        available as available,
-        describe as describe,
-        DataNotAvailable as DataNotAvailable,
-    )
-    from cost_eval.reproduce import reproduces as reproduces, run as run, scoreboard as scoreboard
-    from cost_eval.app import App as App
+    from cost_eval.datasets import load as load
+    from cost_eval.reproduce import run as run, scoreboard as scoreboard
 
 # %% ../nbs/99_api.ipynb #d8a6e586
 def _listed() -> dict[str, str]:
@@ -219,19 +110,6 @@ def _listed() -> dict[str, str]:
 
 _WHERE = _listed()
 _MODULES = tuple(name for name, home in _WHERE.items() if home == "cost_eval")
-_MOVED = {  # names that stood here in version 0.2: where they are; one release long, with a warning
-    "Policy": "policies",
-    "main": "__main__",
-    "CapacityCurve": "capacity",
-    "single_point_auc": "metrics",
-    "ThresholdTuning": "cost_score",
-    "hull_vertices": "decisions",
-    "balanced_error_rate": "metrics",
-    "f_beta_of_macro_averages": "metrics",
-    "one_vs_rest": "metrics",
-    "ConfidenceSequence": "planning",
-    "TrainingVariation": "training",
-}
 __all__ = [name for name in _WHERE if name not in _MODULES]
 
 
@@ -244,13 +122,12 @@ if not TYPE_CHECKING:
         if name in _WHERE:
             globals()[name] = found = getattr(importlib.import_module(f"cost_eval.{_WHERE[name]}"), name)
             return found
-        if name in _MOVED:
-            home = f"cost_eval.{_MOVED[name]}"
-            warnings.warn(f"cost_eval.api.{name} is now {home}.{name}", DeprecationWarning, stacklevel=2)
-            return getattr(importlib.import_module(home), name)
         from cost_eval.core import unknown_name
 
-        raise AttributeError(unknown_name(name, __all__, "cost_eval.api"))
+        known = importlib.import_module("cost_eval._modidx").d["syms"]
+        homes = [home for home, names in known.items() if f"{home}.{name}" in names]
+        said = f"{name!r} is in its module: from {homes[0]} import {name}" if homes else None
+        raise AttributeError(said or unknown_name(name, __all__, "cost_eval.api"))
 
 
 def __dir__() -> list[str]:

@@ -34,7 +34,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from .core import check_range
+from .core import check_range, typed_number
 from .page import answers, frame_html, grave_first, sentences, short_ladder
 from .plotting import STYLE, display_name, for_page
 from .policies import RULES
@@ -227,8 +227,6 @@ class App:
         what it shows: that of `evaluate` with seed 0
     upload, label, models, positive, fp, fn, prevalence, rule, capacity, panel : Widget
         its controls
-    choice, answer : Widget
-        what answers the question that is asked while something is missing
     image : Image
         the picture that is chosen in `panel`
 
@@ -242,21 +240,24 @@ class App:
         self.report: Any = None
         self.frame: Any = None
         self._found: Any = None
-        self._problem, self._asked, self._quiet = "", None, True
+        self._problem, self._quiet = "", True
         self._make_controls()
         self.says, self.caption, self.more, self.ladder, self.link = (widgets.HTML() for _ in range(5))
         self.image = widgets.Image(format="svg+xml", layout=widgets.Layout(width="100%"))
         told = f"<h1 style='font-size:1.5em;margin:0'>{_TITLE}</h1><p>{_PURPOSE} {_PRIVATE}</p>"
         head = widgets.VBox([widgets.HTML(_LOOKS + told), self.upload])
-        asks = widgets.VBox([self.says, self.choice, self.answer])
         picture = widgets.VBox([self.panel, self.image, self.caption])
         rest = widgets.VBox([self.more, self.ladder, self.prepare, self.link])
-        classes = {"ce-head": head, "ce-main": asks, "ce-main ce-old": picture, "ce-controls": self._controls}
-        self.says.add_class("ce-says")
+        classes = {
+            "ce-head": head,
+            "ce-main ce-says": self.says,
+            "ce-main ce-old": picture,
+            "ce-controls": self._controls,
+        }
         for names, part in [*classes.items(), ("ce-main ce-old", rest)]:
             for name in names.split():
                 part.add_class(name)
-        page = widgets.VBox([head, asks, picture, self._controls, rest])
+        page = widgets.VBox([head, self.says, picture, self._controls, rest])
         self.box = for_page(page, alt="A figure of the report.")
         self.box.add_class("ce-app")
         if isinstance(frame, (str, Path)):
@@ -276,11 +277,7 @@ class App:
         options = {"layout": _WIDE, "style": _STYLE}
         kinds = {"accept": ".csv,.tsv,.txt,.gz,.xlsx,.json,.jsonl,.parquet,.pq,.feather", "multiple": False}
         self.upload = widgets.FileUpload(description="Load CSV, parquet or Excel", layout=_WIDE, **kinds)
-        self.choice = widgets.ToggleButtons(options=[], layout=widgets.Layout(width="auto"))
         typed = {"continuous_update": False, **options}
-        alone = widgets.Layout(width="22em", max_width="100%")  # a layout is shown or hidden as one
-        asked = {**typed, "layout": alone}
-        self.answer = widgets.Text(placeholder="a number, then Enter", description="cost", **asked)
         self.label = widgets.Dropdown(description="true label", **options)
         self.models = widgets.VBox(layout=widgets.Layout(max_height="12em", overflow="auto"))
         self.positive = widgets.Dropdown(description="positive is", **options)
@@ -309,8 +306,6 @@ class App:
         self.label.observe(lambda change: self._quiet or self.load(self.frame, label=change["new"]), "value")
         for control in (self.positive, self.fp, self.fn, self.prevalence, self.rule, self.capacity):
             control.observe(lambda change: self._compute(), "value")
-        for control in (self.choice, self.answer):
-            control.observe(self._answered, "value")
         self.panel.observe(lambda change: self._quiet or self._draw(), "value")
         self.drag_fn.observe(partial(self._dragged, self.fn, float), "value")
         self.drag_prevalence.observe(partial(self._dragged, self.prevalence, str), "value")
@@ -425,7 +420,10 @@ class App:
             return
         self.box.add_class("ce-busy")
         try:
-            if not self._ask():
+            if question := self._question():
+                self._say(question)
+                self.more.value = "".join(map(_paragraph, self._found.notes)) if self._found else ""
+            else:
                 self.report = self._evaluated()
                 self._follow()
                 self._show()
@@ -434,52 +432,20 @@ class App:
         finally:
             self.box.remove_class("ce-busy")
 
-    def _question(self) -> tuple:
-        "What is missing of label, positive class and costs: the question, what takes its answer, a choice."
+    def _question(self) -> str:
+        "What is asked next of label, positive class and costs, whose controls answer it."
         if self._found is None:
-            two = self._two_valued() if self._problem.startswith("label: ") else []
-            return ("Which column says what turned out to be true?", self.label, two) if two else ()
+            asks = self._problem.startswith("label: ")
+            return "Which column says what turned out to be true?" if asks else ""
         classes, positive = [c for _, c in self.positive.options], self.positive.value
         if positive is None and len(classes) == 2:
-            return "Which is the positive class (overlooking it is a miss)?", self.positive, classes
+            return "Which is the positive class (overlooking it is a miss)?"
         other = next((c for c in classes if c != positive), None)
-        alarm = f"What does a false alarm cost: to decide {positive!r} where {other!r} is true?"
-        miss = f"And a miss, in the same unit: to decide {other!r} where {positive!r} is true?"
-        asked = ((alarm, self.fp, ()), (miss, self.fn, ()))
-        return next((each for each in asked if each[1].value == 0), ()) if other is not None else ()
-
-    def _two_valued(self) -> list:
-        "The columns that may be the label of a table in which it is not found."
-        columns = [c for c in self.frame.columns if self.frame[c].head(1000).nunique() <= 2]
-        return [c for c in columns if self.frame[c].nunique() == 2]
-
-    def _ask(self) -> bool:
-        "One question in the place of the verdict, if any is left; what it is not about is not shown."
-        asked = self._question()
-        if not asked:
-            return False
-        question, self._asked, options = asked
-        self._say(question)
-        self.more.value = "".join(map(_paragraph, self._found.notes)) if self._found else ""
-        self._controls.layout.display = "none"
-        self._quiet = True
-        self.choice.options, self.choice.value, self.answer.value = [(str(c), c) for c in options], None, ""
-        self._quiet = False
-        (self.choice if options else self.answer).layout.display = None
-        return True
-
-    def _answered(self, change):
-        "What was asked is set, and what is asked next follows."
-        value = change["new"]
-        if self._quiet or self._asked is None or value in (None, ""):
-            return
-        if change["owner"] is self.answer:
-            try:
-                value = check_range(self._number(self.answer), "cost", 0, shape=())
-            except ValueError as error:
-                self.says.value += f"<p role='alert'>{escape(str(error), quote=False)}</p>"
-                return
-        self._asked.value = value
+        if other is not None and self.fp.value == 0:
+            return f"What does a false alarm cost: to decide {positive!r} where {other!r} is true?"
+        if other is not None and self.fn.value == 0:
+            return f"And a miss, in the same unit: to decide {other!r} where {positive!r} is true?"
+        return ""
 
     def _evaluated(self):
         "The library's report, and nothing else."
@@ -507,17 +473,10 @@ class App:
 
     def _number(self, control):
         "A number or percent that was typed, if any."
-        text = control.value.strip()
-        part = text.removesuffix("%").strip()
-        if not text:
-            return None
         try:
-            value = float(part) / (100 if part != text else 1)
-        except ValueError:
-            raise ValueError(
-                f"{control.description}: {control.value!r} is not a number such as 0.05 or 5 %"
-            ) from None
-        return int(part) if part == text and part.isdigit() else value
+            return typed_number(control.value) if control.value.strip() else None
+        except ValueError as error:
+            raise ValueError(f"{control.description}: {error}") from None
 
     def _follow(self):
         "The sliders stand where the numbers are, and the pictures are those that the report has."
@@ -535,9 +494,8 @@ class App:
         self.report = None
         for part in (self.caption, self.more, self.ladder, self.link):
             part.value = ""
-        for part in (self.image, self.panel, self.prepare, self.choice, self.answer):
+        for part in (self.image, self.panel, self.prepare):
             part.layout.display = "none"
-        self._controls.layout.display = None
         self.says.value = f"<p role='alert'><b>{escape(text, quote=False)}</b></p>"
 
     def _show(self):
@@ -553,9 +511,7 @@ class App:
         columns = ["model", "rule", "cost", "low", "high", "per_1000", "nec"]
         table = frame_html(short_ladder(self.report)[columns].rename(columns=display_name))
         self.ladder.value, self.link.value = f"<div class='rungs'>{table}</div>", ""
-        for part in (self._controls, self.prepare):
-            part.layout.display = None
-        self.choice.layout.display = self.answer.layout.display = "none"
+        self.prepare.layout.display = None
         self._draw()
 
     def _draw(self):

@@ -6,9 +6,9 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Rng, VBox, Vector
+from .core import Axes, Frame, Labels, Model, Priors, Rng, VBox, Vector
 from .costs import Costs, attainable
 
 # %% auto #0
@@ -22,7 +22,6 @@ from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
 from .core import Result, check_capacity, check_confidence, check_integer, result, short
-from .mean_law import compressed
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
 from .policies import cross_fit
 from .samples import read_samples
@@ -248,11 +247,6 @@ class CapacityCurve(Result):
         """
         return _difference(self, other, capacity)
 
-    @property
-    def table(self) -> DataFrame:
-        "A row for each cut of the grid, as a pandas DataFrame."
-        return self.to_frame()
-
     def frame_columns(self) -> dict:
         "The grid of cuts."
         rows = [cut.frame_columns() for cut in self.cuts]
@@ -321,7 +315,7 @@ def capacity_curve(
     Returns
     -------
     CapacityCurve
-        .saving .value_of_one_more .best .at(capacity) .table .plot()
+        .saving .value_of_one_more .best .at(capacity) .to_frame() .plot()
 
     Raises
     ------
@@ -438,7 +432,7 @@ _QUANTITY = "saving per sample"
 def _intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[Interval]:
     "The interval of the saving at each share."
     counted = units.options["sample_weight"] is None and units.options["clusters"] is None
-    if counted and len(shares) > 1 and np.isin(shares, units.ends).all():
+    if counted and (units.n <= 1000 or len(np.unique(units.gain[:1000])) <= _DISTINCT):
         found = _counted_intervals(units, shares, confidence)
     else:
         found = [_single_interval(units, share, confidence) for share in shares]
@@ -454,67 +448,44 @@ def _possible(units: CallUnits, found: Interval, share: float) -> Interval:
     return replace(found, low=low, high=high)
 
 
+def _worth(units: CallUnits, share: float) -> tuple:
+    "(N,) units whose mean is the saving, and their least and largest; by stratum."
+    worth, price = units.levelled(share), units.one_more(share)
+    return worth, units.ends_of(worth, lambda low, high: (0.0, low - price, high - price), price * share)
+
+
 def _single_interval(units: CallUnits, share: float, confidence: float) -> Interval:
     "Of units of any weight, in clusters or not."
-    worth, price = units.levelled(share), units.one_more(share)
-    bounds = units.ends_of(worth, lambda least, most: (0.0, least - price, most - price), price * share)
+    worth, bounds = _worth(units, share)
     options = units.options | {"bounds": bounds, "confidence": confidence}
     return replace(loss_interval(worth, **options), quantity=_QUANTITY)
 
 
-_DISTINCT = 64  # gains between two cuts that are counted one by one; more are replaced by fewer
+_DISTINCT = 64  # gains among the first 1,000 that are counted for all shares at once
 
 
 def _counted_intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[Interval]:
-    "Of equal units: those of each stretch of the queue are counted once for all the cuts beyond it."
-    shares, back = np.unique(shares, return_inverse=True)
-    cut = np.searchsorted(units.ends, shares)
-    stretch = np.searchsorted(cut, np.arange(len(units.ends)), side="right")[units.place]
-    strata = units.options.get("strata")
-    parts = [(np.ones(len(stretch), bool), 1.0)]
-    if strata is not None:
-        parts = [(strata == k, weight) for k, weight in units.options["shares"].items()]
-    price = np.array([units.one_more(share) for share in shares])[:, None]
-    cells = [_cells(units, rows, stretch, price, shares[:, None], weight) for rows, weight in parts]
-    most = max(m.shape[1] for m, _ in cells)
-    m, a = (np.stack([_widened(c[k], most, k) for c in cells], axis=1) for k in (0, 1))
-    unit = float(np.abs(a).max()) or 1.0
-    kind = "strata" if len(cells) > 1 else "examples"
-    found = sample_interval(Sample(m, a / unit, None, unit, kind), confidence=confidence, quantity=_QUANTITY)
+    "Of equal units with few gains: how often each worth was seen, for all shares at once."
+    cells, strata, ways = list[Any](), units.options.get("strata"), ("constant", "edge")
+    parts = {None: 1.0} if strata is None else units.options["shares"]
+    for worth, bounds in (_worth(units, share) for share in shares):
+        for k, weight in parts.items():
+            own, ends = (worth, bounds) if k is None else (worth[strata == k], bounds[k])
+            values, many = np.unique(np.r_[ends, own], return_counts=True)
+            np.subtract.at(many, [0, -1], 1)  # the ends were not seen
+            cells.append((many, weight * values))
+    most = max(len(many) for many, _ in cells)
+    m, a = (
+        np.stack([np.pad(cell[k], (0, most - len(cell[k])), cast(Any, way)) for cell in cells])
+        for k, way in enumerate(ways)
+    )
+    kind = "strata" if len(parts) > 1 else "examples"
+    unit, shape = float(np.abs(a).max()) or 1.0, (len(shares), len(parts), most)
+    sample = Sample(m.reshape(shape), a.reshape(shape) / unit, None, unit, kind)
+    found = sample_interval(sample, confidence=confidence, quantity=_QUANTITY)
     fields = ("low", "high", "mean", "standard_error")
-    rows = zip(*(np.asarray(getattr(found, name))[back].tolist() for name in fields))
+    rows = zip(*(np.asarray(getattr(found, name)).tolist() for name in fields))
     return [replace(found, **dict(zip(fields, row)), distribution=np.empty(0)) for row in rows]
-
-
-def _cells(units, rows, stretch, price, share, weight) -> tuple[np.ndarray, np.ndarray]:
-    "For each cut, how often each unit of a stratum was seen, (G, C), and its worth; the two ends come first."
-    order = np.argsort(stretch[rows], kind="stable")
-    starts = np.searchsorted(stretch[rows][order], np.arange(1, len(price)))
-    limits = float(units.least[rows].min()), float(units.most[rows].max())
-    called = np.split(units.gain[rows][order], starts)
-    found = [_few_gains(gains, *limits) for gains in called]
-    many, worth = (np.concatenate([part[k] for part in found]) for k in (0, 1))
-    of = np.repeat(np.arange(len(found)), [len(part[0]) for part in found])
-    seen = np.where(of <= np.arange(len(price))[:, None], many, 0.0)
-    rest = rows.sum() - seen.sum(1, keepdims=True)
-    m = np.hstack([np.zeros((len(price), 2)), rest, seen])
-    ends = np.minimum(units.least[rows].min() - price, 0), np.maximum(units.most[rows].max() - price, 0)
-    return m, weight * (np.hstack([*ends, 0 * price, worth - price]) + price * share)
-
-
-def _few_gains(gain: np.ndarray, least: float, most: float) -> tuple[np.ndarray, np.ndarray]:
-    "How often each gain was seen, and the gains; fewer with the same law where they are many."
-    if len(np.unique(gain[:1000])) <= _DISTINCT:
-        values, many = np.unique(gain, return_counts=True)
-        if len(values) <= _DISTINCT:
-            return many.astype(float), values
-    one = np.ones(len(gain))
-    return compressed(one, gain, one, least, most, fine=8)[:2]
-
-
-def _widened(cells: np.ndarray, most: int, edge: int) -> np.ndarray:
-    "More columns: units that were not seen, the last one again."
-    return np.pad(cells, ((0, 0), (0, most - cells.shape[1])), "edge" if edge else "constant")
 
 
 def _difference(one: CapacityCurve, other: CapacityCurve, capacity) -> Difference:

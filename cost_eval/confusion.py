@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from .core import DataFrame, Labels, Matrix, Numbers, Value, Vector
 
@@ -15,8 +15,6 @@ __all__ = ['ConfusionCounts', 'confusion_counts', 'JointCounts', 'joint_counts',
            'threshold_counts']
 
 # %% ../nbs/01_confusion.ipynb #c8d572e7
-from dataclasses import dataclass
-
 import numpy as np
 
 from cost_eval.core import (
@@ -31,16 +29,15 @@ from cost_eval.core import (
     check_weights,
     count_cells,
     dense,
-    descending,
     encode,
     label_list,
     labelled,
     numbers,
     objects,
-    order_of,
     pandas,
     positions,
     ratio,
+    reordered,
     result,
     same_rows,
     seen_labels,
@@ -49,7 +46,36 @@ from cost_eval.core import (
 )
 
 # %% ../nbs/01_confusion.ipynb #ccounts1
-class ConfusionCounts(LabelledTable):
+class _Counts(LabelledTable):
+    "What tables of counts have in common."
+
+    __slots__ = ()
+
+    def __init__(
+        self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
+    ) -> None:
+        values, rows, columns = labelled(array, "array")
+        if classes is None and decisions is None:
+            classes, decisions = rows, columns
+        shape = np.shape(values)[-3:] if self.decision_axes == 2 else None
+        if shape is not None and (len(shape) < 3 or shape[1] != shape[2]):
+            form = "(..., K, M, M), true class x first x second decision"
+            raise ValueError(f"array: expected shape {form}, got {np.shape(values)}")
+        super().__init__(check_counts(values, shape, "array"), classes=classes, decisions=decisions)
+
+    def __add__(self, other: Self) -> Self:
+        if not isinstance(other, type(self)):
+            return self if isinstance(other, int) and other == 0 else NotImplemented
+        labels, wanted = ((table.classes, table.decisions) for table in (other, self))
+        merged = self.array + reordered(
+            other.array, labels, wanted, "+", "the first table", self.decision_axes
+        )
+        return type(self)(merged, classes=self.classes, decisions=self.decisions)
+
+    __radd__ = __add__
+
+
+class ConfusionCounts(_Counts):
     """Counts (or summed weights) of true classes in rows and decisions in columns, with their labels.
 
     `ConfusionCounts(array, *, classes=None, decisions=None)`. NumPy takes it as its array. Two tables
@@ -88,14 +114,6 @@ class ConfusionCounts(LabelledTable):
 
     __slots__ = ()
 
-    def __init__(
-        self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
-    ) -> None:
-        values, rows, columns = labelled(array, "array")
-        if classes is None and decisions is None:
-            classes, decisions = rows, columns
-        super().__init__(check_counts(values, name="array"), classes=classes, decisions=decisions)
-
     @property
     def total(self) -> Value:
         "All samples (or their weight): an array of the leading shape."
@@ -106,16 +124,6 @@ class ConfusionCounts(LabelledTable):
         if self.array.ndim == 2:
             raise TypeError("ConfusionCounts: one table is not indexed; take .array for its cells")
         return type(self)(self.array[index], classes=self.classes, decisions=self.decisions)
-
-    def __add__(self, other: ConfusionCounts) -> ConfusionCounts:
-        if not isinstance(other, ConfusionCounts):
-            return self if isinstance(other, int) and other == 0 else NotImplemented
-        rows = order_of(other.classes, self.classes, "+", "the first table", "classes")
-        columns = order_of(other.decisions, self.decisions, "+", "the first table", "decisions")
-        merged = self.array + other.array[..., rows, :][..., columns]
-        return type(self)(merged, classes=self.classes, decisions=self.decisions)
-
-    __radd__ = __add__
 
     def binary(self, positive: Any = None) -> "BinaryCounts":
         """The four binary counts, with one class as the positive one and all others together as the negative.
@@ -135,7 +143,25 @@ class ConfusionCounts(LabelledTable):
         ValueError
             Unless the decisions are the classes (or there are two of each), and `positive` is one of them.
         """
-        return _binary_counts(self, positive)
+        same_labels = set(self.classes) == set(self.decisions)
+        if not same_labels and self.shape[-2:] != (2, 2):
+            raise ValueError(
+                f"binary: decisions {list(self.decisions)} are not the classes {list(self.classes)}; "
+                "decide for each decision whether it counts as positive and count again"
+            )
+        if positive is None:
+            if len(self.classes) != 2:
+                raise ValueError(f"positive: say which of {list(self.classes)} is the positive class")
+            positive = self.classes[1]
+        place = positions(objects([positive]), self.classes)
+        if place is None:
+            raise ValueError(f"positive: {positive!r} is not one of the classes {list(self.classes)}")
+        row = int(place[0])
+        column = self.decisions.index(self.classes[row]) if same_labels else row
+        own, others = self.array[..., row, :], np.delete(self.array, row, axis=-2).sum(-2)
+        tp, fp = own[..., column], others[..., column]
+        fn, tn = (np.delete(side, column, axis=-1).sum(-1) for side in (own, others))
+        return BinaryCounts(tp=tp, fp=fp, fn=fn, tn=tn)
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame, classes in rows and decisions in columns; one table only."
@@ -151,29 +177,6 @@ class ConfusionCounts(LabelledTable):
         rows = [(label, [f"{n:g}" for n in row]) for label, row in zip(self.classes, self.array.tolist())]
         words = "samples of a true class (row) given a decision (column)"
         return table_html("class", self.decisions, rows, words)
-
-
-def _binary_counts(counts: ConfusionCounts, positive) -> "BinaryCounts":
-    "One class against the rest."
-    same_labels = set(counts.classes) == set(counts.decisions)
-    if not same_labels and counts.shape[-2:] != (2, 2):
-        raise ValueError(
-            f"binary: decisions {list(counts.decisions)} are not the classes {list(counts.classes)}; "
-            "decide for each decision whether it counts as positive and count again"
-        )
-    if positive is None:
-        if len(counts.classes) != 2:
-            raise ValueError(f"positive: say which of {list(counts.classes)} is the positive class")
-        positive = counts.classes[1]
-    place = positions(objects([positive]), counts.classes)
-    if place is None:
-        raise ValueError(f"positive: {positive!r} is not one of the classes {list(counts.classes)}")
-    row = int(place[0])
-    column = counts.decisions.index(counts.classes[row]) if same_labels else row
-    own, others = counts.array[..., row, :], np.delete(counts.array, row, axis=-2).sum(-2)
-    tp, fp = own[..., column], others[..., column]
-    fn, tn = (np.delete(side, column, axis=-1).sum(-1) for side in (own, others))
-    return BinaryCounts(tp=tp, fp=fp, fn=fn, tn=tn)
 
 # %% ../nbs/01_confusion.ipynb #8116a9ea
 def confusion_counts(
@@ -261,7 +264,7 @@ def _count_bytes(y: np.ndarray, d: np.ndarray) -> np.ndarray:
     return np.array([[len(y) - p - decided + tp, decided - tp], [p - tp, tp]])
 
 # %% ../nbs/01_confusion.ipynb #jcounts1
-class JointCounts(LabelledTable):
+class JointCounts(_Counts):
     """Counts of true classes and the decisions of two classifiers on the same samples, with their labels.
 
     Parameters
@@ -297,18 +300,6 @@ class JointCounts(LabelledTable):
     __slots__ = ()
     decision_axes = 2
 
-    def __init__(
-        self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
-    ) -> None:
-        values, rows, columns = labelled(array, "array")
-        if classes is None and decisions is None:
-            classes, decisions = rows, columns
-        if np.ndim(values) < 3 or np.shape(values)[-1] != np.shape(values)[-2]:
-            form = "(..., K, M, M), true class x first x second decision"
-            raise ValueError(f"array: expected shape {form}, got {np.shape(values)}")
-        shape = np.shape(values)[-3:]
-        super().__init__(check_counts(values, shape, "array"), classes=classes, decisions=decisions)
-
     @property
     def first(self) -> ConfusionCounts:
         "The confusion counts of the first classifier."
@@ -318,16 +309,6 @@ class JointCounts(LabelledTable):
     def second(self) -> ConfusionCounts:
         "The confusion counts of the second classifier."
         return ConfusionCounts(self.array.sum(-2), classes=self.classes, decisions=self.decisions)
-
-    def __add__(self, other: JointCounts) -> JointCounts:
-        if not isinstance(other, JointCounts):
-            return self if isinstance(other, int) and other == 0 else NotImplemented
-        rows = order_of(other.classes, self.classes, "+", "the first table", "classes")
-        columns = order_of(other.decisions, self.decisions, "+", "the first table", "decisions")
-        merged = self.array + other.array[..., rows, :, :][..., columns, :][..., columns]
-        return type(self)(merged, classes=self.classes, decisions=self.decisions)
-
-    __radd__ = __add__
 
     def to_frame(self) -> DataFrame:
         "As a pandas DataFrame: a row per class and first decision, a column per second decision."
@@ -396,8 +377,8 @@ def joint_counts(
 _CELLS = ("tp", "fp", "fn", "tn")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BinaryCounts:
+@result
+class BinaryCounts(Result):
     """True and false positives, false and true negatives: four arrays of one shape, counts or summed weights.
 
     Ferrer (2025, section 3) writes them N_22, N_12, N_21, N_11: the positive class is the second. Every
@@ -443,11 +424,6 @@ class BinaryCounts:
     def __getitem__(self, index: Any) -> "BinaryCounts":
         return type(self)(*(getattr(self, c)[index] for c in _CELLS))
 
-    def __eq__(self, other):
-        if not isinstance(other, BinaryCounts):
-            return NotImplemented
-        return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in _CELLS)
-
     def __repr__(self):
         if self.shape:
             return f"BinaryCounts(<{self.shape} of {np.asarray(self.tp).dtype}>)"
@@ -460,19 +436,13 @@ class BinaryCounts:
     predicted_p = property(lambda self: self.tp + self.fp, doc="Samples decided positive.")
     predicted_n = property(lambda self: self.fn + self.tn, doc="Samples decided negative.")
     prevalence = property(lambda self: ratio(self.p, self.total), doc="Share of positives (pi).")
-    predicted_prevalence = property(
-        lambda self: ratio(self.predicted_p, self.total), doc="Share decided positive."
-    )
+    predicted_prevalence = property(lambda self: ratio(self.predicted_p, self.total), doc="Share decided 1.")
     tpr = property(lambda self: ratio(self.tp, self.p), doc="True positive rate, recall, sensitivity.")
     fnr = property(lambda self: ratio(self.fn, self.p), doc="False negative rate: positives missed.")
     fpr = property(lambda self: ratio(self.fp, self.n), doc="False positive rate: negatives called positive.")
     tnr = property(lambda self: ratio(self.tn, self.n), doc="True negative rate, specificity.")
-    precision = property(
-        lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided positive."
-    )
-    npv = property(
-        lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided negative."
-    )
+    precision = property(lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided 1")
+    npv = property(lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided 0.")
     fdr = property(lambda self: ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
     fomr = property(lambda self: ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")
 
@@ -587,10 +557,6 @@ class BinaryCounts:
         "Matrices of shape (..., 2, 2): true class in rows, decision in columns, positive last."
         return np.stack([self.tn, self.fp, self.fn, self.tp], axis=-1).reshape(*self.shape, 2, 2)
 
-    def to_frame(self) -> DataFrame:
-        "As a pandas DataFrame with the columns tp, fp, fn, tn, a row per matrix."
-        return pandas().DataFrame({c: np.ravel(getattr(self, c)) for c in _CELLS})
-
     def _repr_html_(self):
         if self.shape:
             return None
@@ -603,13 +569,9 @@ def _cell_array(value, name: str) -> np.ndarray:
     given = dense(value, name)
     array = given if given.dtype.kind in "biu" else numbers(value, name)
     if array.size and not (array.min() >= 0 and (array.dtype.kind != "f" or array.max() < np.inf)):
-        hint = (
-            "; for two arrays of labels use BinaryCounts.from_labels(y_true, decisions)" if array.ndim else ""
-        )
+        hint = "; for two arrays of labels use BinaryCounts.from_labels(y_true, decisions)" * (array.ndim > 0)
         raise ValueError(f"{name}: counts must be finite numbers and at least 0, got {array}{hint}")
-    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
-        raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
-    return array.astype(wide(array.dtype), copy=False)
+    return wide(array, name)
 
 # %% ../nbs/01_confusion.ipynb #4557adac
 @result
@@ -635,11 +597,9 @@ class ThresholdCounts(Result):
 
     __radd__ = __add__
 
-    def to_frame(self) -> DataFrame:
-        "As a pandas DataFrame: threshold, tp, fp, fn, tn, a row per threshold."
-        frame = self.counts.to_frame()
-        frame.insert(0, "threshold", self.thresholds)
-        return frame
+    def frame_columns(self) -> dict:
+        "threshold, tp, fp, fn, tn, a row per threshold."
+        return {"threshold": self.thresholds, **self.counts.frame_columns()}
 
 
 def _merged(a: ThresholdCounts, b: ThresholdCounts) -> ThresholdCounts:
@@ -695,9 +655,13 @@ def threshold_counts(
     weight = check_weights(sample_weight, len(positive))
     if weight is not None:
         positive, scores, weight = (v[weight > 0] for v in (positive, scores, weight))
-    scores, tp, fp = descending(positive, scores, weight)
-    last = np.append(scores[1:] != scores[:-1], True)  # the last sample of each tie,
-    last[0] = True  # and "nobody"
-    if not last.all():
-        scores, tp, fp = scores[last], tp[last], fp[last]
-    return ThresholdCounts(scores, BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp))
+    order = np.arange(len(scores))
+    if (scores[1:] < scores[:-1]).any():
+        order = np.argsort(scores, kind=None if weight is None else "stable")
+    positive, scores = positive[order[::-1]], scores[order[::-1]]
+    mass = 1 if weight is None else weight[order[::-1]]
+    last = np.append(scores[1:] != scores[:-1], True)[: len(scores)]  # the last sample of each tie
+    sums = (np.cumsum(mass * side) for side in (positive, ~positive))
+    tp, fp = (np.append(np.zeros(1, s.dtype), s[last]) for s in sums)  # first nobody
+    counts = BinaryCounts(tp=tp, fp=fp, fn=tp[-1] - tp, tn=fp[-1] - fp)
+    return ThresholdCounts(np.append(np.inf, scores[last] + 0.0), counts)

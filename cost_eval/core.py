@@ -13,6 +13,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import reduce
 from html import escape
 from typing import (
     TYPE_CHECKING,
@@ -122,7 +123,6 @@ Seed = int | np.integer | Row[int] | np.random.SeedSequence
 Rng = Seed | np.random.Generator | np.random.BitGenerator | None
 
 Rule = Literal["as given", "bayes", "calibrated", "tuned"]
-Together = Literal["auto", "holm", "bonferroni"]
 CurveKind = Literal["roc", "pr", "lift", "gain"]
 AreaRule = Literal["exact", "trapezoid", "step"]
 Average = Literal["macro", "weighted", "harmonic", "micro"]
@@ -136,19 +136,14 @@ IntervalMethod = Literal[
     "betting",
     "binomial_ends",
 ]
-PanelName = Literal[
-    "ladder", "map", "differences", "cost curve", "decision curve", "roc", "precision-recall", "reliability"
-]
+PanelName = Literal["ladder", "map", "differences", "decision curve", "reliability"]
 
 # %% ../nbs/00_core.ipynb #5eceeb6b
 def dense(values, name: str) -> np.ndarray:
     "`values` as an ordinary array; masked entries, sparse matrices, sets and dictionaries are refused."
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.getmaskarray(values).any():
-            raise ValueError(
-                f"{name}: {np.ma.count_masked(values)} masked entries; "
-                "drop these samples (values.compressed()) or fill them"
-            )
+            raise ValueError(f"{name}: masked entries; drop these samples (values.compressed()) or fill them")
         return np.asarray(values.data)
     if hasattr(values, "toarray"):
         raise ValueError(f"{name}: a sparse matrix; hand over values.toarray()")
@@ -159,17 +154,12 @@ def dense(values, name: str) -> np.ndarray:
     if hasattr(values, "columns"):
         if not hasattr(values, "to_numpy"):
             library = type(values).__module__.partition(".")[0]
-            raise ValueError(
-                f"{name}: a {type(values).__name__} of {library}; hand over a pandas or polars data "
-                "frame, or an array"
-            )
+            raise ValueError(f"{name}: a {type(values).__name__} of {library}; give a pandas or polars frame")
         return values.to_numpy()
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(
-            f"{name}: rows of different lengths; an array with rows of one length is needed"
-        ) from None
+        raise ValueError(f"{name}: rows of different lengths; give rows of one length") from None
     if array.dtype.kind == "O" and array.ndim == 0 and hasattr(values, "__next__"):
         raise ValueError(f"{name}: a generator can be read only once; hand over list(...) of it")
     return array
@@ -209,13 +199,9 @@ def check_1d(values, name: str, n: int | None = None) -> np.ndarray:
     "`values` as a 1-D array, of length `n` if that is given; `ValueError` naming the argument otherwise."
     array = dense(values, name) if isinstance(values, np.ndarray) else label_array(values, name)
     if array.ndim != 1:
-        raise ValueError(
-            f"{name}: expected one value per sample, got shape {array.shape}; {_one_column(values)}"
-        )
+        raise ValueError(f"{name}: expected one value per sample, got {array.shape}; {_one_column(values)}")
     if n is not None and len(array) != n:
-        raise ValueError(
-            f"{name}: {len(array)} values, but y_true has {n}; one per sample, in the same order, is needed"
-        )
+        raise ValueError(f"{name}: {len(array)} values, but y_true has {n}; one per sample is needed")
     return array
 
 # %% ../nbs/00_core.ipynb #a07a8ece
@@ -255,10 +241,8 @@ class Rows:
         """
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
-        labels, hint = (
-            set(own),
-            {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known},
-        )
+        labels = set(own)
+        hint = {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known}
         for first, index in self.known:
             if labels == set(index):
                 counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
@@ -370,10 +354,8 @@ def check_range(value, name: str, low=-np.inf, high=np.inf, *, ends: str = "()",
     above = array >= low if ends[0] == "[" else array > low
     below = array <= high if ends[1] == "]" else array < high
     if not (above & below).all():
-        bad = array[~(above & below)].flat[0]
-        raise ValueError(
-            f"{name}: must lie in {ends[0]}{low:g}, {high:g}{ends[1]}, got {bad:g}{hint and '; ' + hint}"
-        )
+        bad, hint = array[~(above & below)].flat[0], hint and f"; {hint}"
+        raise ValueError(f"{name}: must lie in {ends[0]}{low:g}, {high:g}{ends[1]}, got {bad:g}{hint}")
     return array if array.ndim else float(array)
 
 
@@ -381,10 +363,7 @@ def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below
     "A count as an int, a share below 1 as a float; `ValueError` for anything else: 1.0 may be one or all."
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint=hint)
     if value == 1 and np.asarray(capacity).dtype.kind not in "iu":
-        raise ValueError(
-            f"capacity: {capacity} may be one sample or all of them; give the whole number 1 for one, how "
-            "many there are for all"
-        )
+        raise ValueError(f"capacity: {capacity} may be one sample or all; give the whole number 1 for one")
     if value < 1 and not isinstance(capacity, (int, np.integer)):
         return value
     return check_integer(capacity, "capacity", high=most, hint=hint)
@@ -399,6 +378,16 @@ def numbers(value, name: str) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name}: expected numbers, got {_no_number(array)}")
     return array.astype(float, copy=False)
+
+
+def typed_number(text: str) -> int | float:
+    "A number or percent as a person types it; whole ones are counts."
+    part = text.strip().removesuffix("%").strip()
+    try:
+        value = float(part) / (1 if part == text.strip() else 100)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number; write it as 20, 0.5 or 5%") from None
+    return int(part) if part == text.strip() and part.isdigit() else value
 
 
 def _no_number(array: np.ndarray) -> str:
@@ -421,9 +410,7 @@ def check_within(value, name: str, low, high, where: str):
     """
     value = numbers(value, name)
     if np.isnan(value).any():
-        raise ValueError(
-            f"{name}: NaN has no place in {where}; drop it, or say what an undefined value is worth"
-        )
+        raise ValueError(f"{name}: NaN has no place in {where}; drop it, or say what it is worth")
     passed = [np.isclose(value, end, rtol=1e-9, atol=1e-9) for end in (low, high)]
     good = ((value >= low) | passed[0]) & ((value <= high) | passed[1])
     if not good.all():
@@ -483,22 +470,10 @@ def check_addable(values: np.ndarray, name: str) -> None:
     "`ValueError` where numbers are so large that their sum may be infinite."
     largest = np.abs(values).max(initial=0)
     if largest > LARGEST:
-        raise ValueError(
-            f"{name}: {largest:g} is too large to be added up; give it in another unit, at most {LARGEST:g}"
-        )
+        raise ValueError(f"{name}: {largest:g} is too large to be added up; give at most {LARGEST:g}")
 
 
-@overload
-def check_weights(sample_weight: None, n: int) -> None:
-    "None."
-
-
-@overload
-def check_weights(sample_weight: Any, n: int) -> np.ndarray:
-    "As floats."
-
-
-def check_weights(sample_weight, n):
+def check_weights(sample_weight, n: int) -> Any:
     "`None`, or `n` finite, non-negative weights as floats."
     if sample_weight is None:
         return None
@@ -506,10 +481,7 @@ def check_weights(sample_weight, n):
     good = np.isfinite(weight) & (weight >= 0)
     if not good.all():
         first = int(np.argmin(good))
-        raise ValueError(
-            f"sample_weight: {weight[first]:g} at position {first}; "
-            "weights must be finite and not negative (0 leaves a sample out)"
-        )
+        raise ValueError(f"sample_weight: {weight[first]:g} at position {first}; they are finite, at least 0")
     check_addable(weight, "sample_weight")
     return weight
 
@@ -530,14 +502,10 @@ def check_losses(losses, name: str, least: int = 1) -> np.ndarray:
     "Finite losses (N,), `least` or more."
     x = check_1d(numbers(losses, name), name)
     if len(x) < least:
-        raise ValueError(
-            f"{name}: at least {least} losses are needed, got {len(x)}; wait for the next example"
-        )
+        raise ValueError(f"{name}: at least {least} losses are needed, got {len(x)}; wait for the next")
     if not np.isfinite(x).all():
         bad = int(np.argmin(np.isfinite(x)))
-        raise ValueError(
-            f"{name}: {x[bad]:g} at position {bad}; a missing loss must be found out, not dropped"
-        )
+        raise ValueError(f"{name}: {x[bad]:g} at position {bad}; find out a missing loss, do not drop it")
     return x
 
 
@@ -545,9 +513,7 @@ def paired_losses(losses_a, losses_b, least: int = 1) -> tuple[np.ndarray, str]:
     "First minus second of the same examples (N,), and what that is called in messages."
     a, b = check_losses(losses_a, "losses_a", least), check_losses(losses_b, "losses_b", least)
     if len(a) != len(b):
-        raise ValueError(
-            f"losses_b: {len(b)} losses, but losses_a has {len(a)}; they must be of the same examples"
-        )
+        raise ValueError(f"losses_b: {len(b)} losses, but losses_a has {len(a)}; give the same examples")
     name = "losses_a - losses_b"
     return check_losses(a - b, name), name
 
@@ -581,10 +547,7 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
         some = list(dict.fromkeys(labels.tolist()))
         if any(is_missing(v) for v in some):
             raise ValueError(f"{name}: missing values (None or NaN) among the labels; {VERIFICATION_BIAS}")
-        raise ValueError(
-            f"{name}: expected 0/1 or booleans, got values such as {some[:4]}; "
-            f"say which label is positive: {name} == label"
-        )
+        raise ValueError(f"{name}: expected 0/1 or booleans, got {some[:4]}; give {name} == label")
     return positive
 
 
@@ -624,20 +587,14 @@ BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's c
 TABLE = 1 << 20  # integer labels within such a range are looked up in a table
 
 
-def label_row(given, name: str) -> list:
-    "Labels as the caller gave them, in one row; a text is a row of letters."
+def label_list(given, name: str) -> list:
+    "A list of distinct labels from what the caller gave; a text is a row of letters."
     labels = label_array(list(given) if isinstance(given, str) else given, name)
     if labels.ndim != 1:
         raise ValueError(f"{name}: a list of labels is needed, got {given!r:.60}")
+    if not len(labels) or len(set(labels.tolist())) < len(labels):
+        raise ValueError(f"{name}: {labels.tolist()} must be at least one label and each only once")
     return labels.tolist()
-
-
-def label_list(given, name: str) -> list:
-    "A list of distinct labels from what the caller gave."
-    labels = label_row(given, name)
-    if not labels or len(set(labels)) < len(labels):
-        raise ValueError(f"{name}: {labels} must be at least one label and each only once")
-    return labels
 
 
 def written(label) -> str:
@@ -749,11 +706,7 @@ def distinct_integers(values: np.ndarray) -> list:
         seen[offsets(values[start : start + BLOCK], low)] = True
         if seen.all():
             break
-    return (
-        (np.flatnonzero(seen) + low).tolist()
-        if high < 2**63
-        else [int(i) + low for i in np.flatnonzero(seen)]
-    )
+    return [int(i) + low for i in np.flatnonzero(seen)]
 
 
 def offsets(values: np.ndarray, low: int) -> np.ndarray:
@@ -783,9 +736,7 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: 
             raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
         if not is_missing(unknown):
             refuse_fractions([unknown], name)
-        raise ValueError(
-            f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; call it the same in both"
-        )
+        raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; name it alike")
     return codes
 
 
@@ -842,13 +793,9 @@ def check_labels(given, n: int, name: str, axis: str) -> tuple:
     "A tuple of `n` distinct labels, 0..n-1 by default."
     if given is None:
         return tuple(range(n))
-    labels = tuple(label_row(given, name))
+    labels = tuple(label_list(given, name))
     if len(labels) != n:
-        raise ValueError(
-            f"{name}: {len(labels)} labels for {n} {axis}; is the table transposed? rows are true classes"
-        )
-    if len(set(labels)) < n:
-        raise ValueError(f"{name}: {list(labels)} has a label twice")
+        raise ValueError(f"{name}: {len(labels)} labels for {n} {axis}; is the table transposed?")
     return labels
 
 
@@ -922,16 +869,11 @@ def axis_kind(name) -> str:
 def frame_labels(frame, name: str) -> tuple[tuple, tuple]:
     "Row and column labels of a frame with classes in rows; `ValueError` if its axes are named the other way."
     if axis_kind(frame.index.name) == "decision" or axis_kind(frame.columns.name) == "class":
-        raise ValueError(
-            f"{name}: the frame's axes are named {frame.index.name!r}, {frame.columns.name!r}, "
-            "but rows must be true classes and columns decisions; pass frame.T"
-        )
+        raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
     rows, columns = tuple(frame.index.tolist()), tuple(frame.columns.tolist())
     for labels, axis in ((rows, "rows"), (columns, "columns")):
         if len(set(labels)) < len(labels):
-            raise ValueError(
-                f"{name}: the frame has {axis} with one label, {list(labels)}; merge or rename them"
-            )
+            raise ValueError(f"{name}: the frame has {axis} with one label, {list(labels)}; rename them")
     return rows, columns
 
 
@@ -962,6 +904,18 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
     return [position[label] for label in wanted]
 
 
+def reordered(table: np.ndarray, labels, wanted, name: str, other: str, decision_axes: int = 1) -> np.ndarray:
+    "A table whose last axes are classes and decisions, (classes, decisions) in the order that is wanted."
+    rows, columns = (order_of(labels[i], wanted[i], name, other, _AXES[i]) for i in (0, 1))
+    table = np.moveaxis(np.moveaxis(table, -1 - decision_axes, 0)[rows], 0, -1 - decision_axes)
+    for axis in range(-decision_axes, 0):
+        table = np.moveaxis(np.moveaxis(table, axis, 0)[columns], 0, axis)
+    return table
+
+
+_AXES = "classes", "decisions"
+
+
 def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tuple[np.ndarray, np.ndarray]:
     "Counts (..., K, M), or joint counts (..., K, M, M), and costs (..., K, M), in the order of the costs."
     table, classes, decisions = labelled(counts, name)
@@ -972,12 +926,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     if wanted_classes is None and table.ndim > 1 + joint:
         refuse_rows(values, table.shape[-2 - joint])
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
-    rows = order_of(classes, wanted_classes, name, "the costs", "classes")
-    columns = order_of(decisions, wanted_decisions, name, "the costs", "decisions")
-    table = np.moveaxis(np.moveaxis(table, -2 - joint, 0)[rows], 0, -2 - joint)
-    for axis in range(-1 - joint, 0):
-        table = np.moveaxis(np.moveaxis(table, axis, 0)[columns], 0, axis)
-    return table, values
+    wanted = wanted_classes, wanted_decisions
+    return reordered(table, (classes, decisions), wanted, name, "the costs", 1 + joint), values
 
 # %% ../nbs/00_core.ipynb #00afc29e
 def check_counts(
@@ -991,31 +941,21 @@ def check_counts(
     axes = 2 if shape is None else len(shape)
     if array.dtype.kind not in "biuf" or array.ndim < axes:
         letters = "(..., K, M)" if axes == 2 else "(..., K, M, M)"
-        raise ValueError(
-            f"{name}: expected numbers of shape {letters}, got shape {array.shape} of {array.dtype}"
-        )
+        raise ValueError(f"{name}: expected numbers {letters}, got shape {array.shape} of {array.dtype}")
     if shape is not None and array.shape[-axes:] != tuple(shape):
         got, want = (" x ".join(map(str, sizes)) for sizes in (array.shape[-axes:], shape))
         turned = axes == 2 and array.shape[-2:] == tuple(shape)[::-1]
         hint = "; they look transposed, rows are true classes (or the costs: np.asarray(costs).T)"
         hint = hint if turned else ""
-        raise ValueError(
-            f"{name}: {got}, but {want} (classes in rows, decisions in columns) are needed{hint}"
-        )
+        raise ValueError(f"{name}: {got}, but {want} (classes x decisions) are needed{hint}")
     if array.size and not (array.min() >= 0 and array.max() < np.inf):
-        raise ValueError(
-            f"{name}: negative, infinite or NaN entries; counts (or summed weights) are finite and at least 0"
-        )
-    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
-        raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
+        raise ValueError(f"{name}: negative, infinite or NaN entries; counts are finite and at least 0")
+    array = wide(array, name)
     check_total(array, name, tuple(range(-axes, 0)))
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
         bad = array[array != np.rint(array)].flat[0]
-        raise ValueError(
-            f"{name}: whole numbers are needed, got {bad:g}; weighted counts have no sample size: "
-            "use loss_interval or loss_difference with sample_weight"
-        )
-    return array.astype(wide(array.dtype), copy=False)
+        raise ValueError(f"{name}: whole numbers are needed, got {bad:g}; of weights use loss_interval")
+    return array
 
 
 def check_total(array: np.ndarray, name: str, axes) -> None:
@@ -1027,9 +967,11 @@ def check_total(array: np.ndarray, name: str, axes) -> None:
         raise ValueError(f"{name}: {total:.6g} samples, more than 2**63 - 1; give the counts as floats")
 
 
-def wide(dtype: np.dtype) -> type:
-    "The 64-bit type for counts of a type: sums of 8-bit counts would run over."
-    return np.float64 if dtype.kind == "f" else np.int64
+def wide(array: np.ndarray, name: str) -> np.ndarray:
+    "Counts in 64 bits: sums of 8-bit counts would run over."
+    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
+        raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
 
 # %% ../nbs/00_core.ipynb #core0cst2
 #| code-fold: true
@@ -1052,7 +994,7 @@ def cost_table(costs, classes=None, name: str = "costs") -> tuple:
             return _outcome_costs(costs, name)
         return _one_last(*_nested_costs(costs, name))
     if hasattr(costs, "columns") and not bare_frame(costs):
-        values, rows, columns = _frame_costs(costs, classes, name)
+        values, rows, columns = frame_costs(costs, classes, name)
         return _one_last(cost_values(values, name), rows, columns)
     values = dense(costs, name)
     if values.ndim == 0 and values.dtype.kind not in "biuf":
@@ -1115,7 +1057,7 @@ def bare_frame(frame) -> bool:
     return all(_only_numbered(axis) and not axis_kind(axis.name) for axis in axes)
 
 
-def _frame_costs(frame, classes, name: str) -> tuple:
+def frame_costs(frame, classes, name: str) -> tuple:
     "The cells of a frame with classes in rows, and the labels of classes and decisions."
     values, rows, columns, kinds = frame_parts(frame, name)
     turned = decisions_in_rows(rows, columns, kinds, classes)
@@ -1233,9 +1175,7 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
     if (K is not None and rows != K) or (M is not None and columns != M):
         turned = rows != columns and (columns, rows) == (K or columns, M or rows)
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"
-        raise ValueError(
-            f"{name}: {rows} x {columns}, but {want} are needed{'; they look transposed' if turned else ''}"
-        )
+        raise ValueError(f"{name}: {rows} x {columns}, not {want}{'; they look transposed' * turned}")
     return values
 
 
@@ -1245,10 +1185,7 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
     if values.ndim < 2:
         raise ValueError(no_matrix(values.shape, name))
     if values.shape[-1] < 2 or not values.shape[-2]:
-        raise ValueError(
-            f"{name}: expected shape (K, M), classes x decisions with at least two decisions, "
-            f"got {values.shape}"
-        )
+        raise ValueError(f"{name}: expected shape (K, M) with at least two decisions, got {values.shape}")
     if not np.isfinite(values).all():
         raise ValueError(
             f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, "
@@ -1256,10 +1193,7 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
         )
     check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
-        raise ValueError(
-            f"{name}: every decision costs the same for each class, so no decision is wrong "
-            "and there is nothing to decide"
-        )
+        raise ValueError(f"{name}: every decision costs the same for each class: there is nothing to decide")
     return values
 
 # %% ../nbs/00_core.ipynb #d6efa52a
@@ -1295,6 +1229,14 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
         raise ValueError(f"{name}: sum to {total[off.argmax()]:.6g}, not 1; divide them by their sum")
     return p
 
+
+def one_prior(priors, K: int, classes=None, name: str = "priors") -> np.ndarray:
+    "One (K,) vector of priors."
+    p = check_priors(priors, K, classes=classes, name=name)
+    if p.ndim != 1:
+        raise ValueError(f"{name}: one set of {K} priors is needed, got shape {p.shape}; call once per set")
+    return p
+
 # %% ../nbs/00_core.ipynb #efb6056a
 BLOCK_BYTES = 2**28  # 256 MiB: what the temporary arrays of one block may take
 
@@ -1309,8 +1251,6 @@ def ratio(numerator, denominator, undefined=np.nan):
 def power_of_two(values, axes):
     "The power of two next to the largest of the values: a unit that changes no digit."
     largest = np.abs(values).max(axes)
-    if not np.isfinite(largest).all():
-        raise ValueError("costs: finite numbers are needed, got an infinite one or NaN")
     return np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1.0)
 
 
@@ -1351,13 +1291,30 @@ def needed_without_failure(rate: np.ndarray, alpha: float) -> np.ndarray:
         return np.ceil(np.log(alpha) / np.log1p(-rate) * (1 - 1e-12))
 
 
-def even(p: np.ndarray, difference: np.ndarray, eps: float = float(np.finfo(float).eps)) -> np.ndarray:
+def even(p: np.ndarray, difference: np.ndarray, eps: Any = float(np.finfo(float).eps)) -> np.ndarray:
     """Are the costs of two decisions the same, the sum of posteriors times differences over the last axis
     being 0 or of the size of the rounding of the posteriors (2 `eps` of 1, or of a thousand times a small
     one)?
     """
     off = 2 * eps * (np.minimum(1000 * p, 1) * np.abs(difference)).sum(-1)
     return np.abs((p * difference).sum(-1)) <= off
+
+
+def cheapest(p: np.ndarray, costs: np.ndarray, eps) -> np.ndarray:
+    """(N,) column of the lowest expected cost for posteriors (N, K), costs (K, M) or (N, K, M) of which some
+    are 0; of those that cost the same but for the rounding `eps` of p, one or (N,), the last.
+    """
+    cost = p @ costs if costs.ndim == 2 else np.einsum("ni,nij->nj", p, costs)
+    best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
+    close = cost <= (reduce(np.minimum, cost.T) + slack)[:, None]
+    if np.count_nonzero(close) > len(p):
+        rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
+        table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))
+        more = table - np.take_along_axis(table, best[rows][:, None, None], 2)
+        some = np.broadcast_to(eps, len(p))[rows, None]
+        tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), some)
+        best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
+    return best
 
 
 def cheapest_shared(cost: np.ndarray) -> np.ndarray:
@@ -1387,14 +1344,10 @@ def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
             "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
         )
     if n_classes is not None and x.shape[1] != n_classes:
-        raise ValueError(
-            f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, the rows of the costs"
-        )
+        raise ValueError(f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, as in the costs")
     if not (x < np.inf).all():
         row, column = np.argwhere(~(x < np.inf))[0]
-        raise ValueError(
-            f"{name}: {x[row, column]} in row {first + row}, column {column}; drop or repair these samples"
-        )
+        raise ValueError(f"{name}: {x[row, column]} in row {first + row}, column {column}; drop or repair it")
     return x
 
 
@@ -1432,14 +1385,11 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
         )
     off = np.abs(total - 1)
     if off.size and not off.max() <= SUM_TOLERANCE:
+        votes = "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
         raise ValueError(
             f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; "
-            + (
-                "of logits give scipy.special.log_softmax(values, axis=1)"
-                if log
-                else "of percentages or votes give values / values.sum(axis=1, keepdims=True), of logits "
-                "scipy.special.softmax(values, axis=1)"
-            )
+            f"{'' if log else votes}"
+            f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
         )
     return p
 
@@ -1465,72 +1415,6 @@ def kinds(columns) -> tuple[np.ndarray, np.ndarray]:
     first = np.empty(unit.max() + 1, np.intp)
     first[unit[::-1]] = np.arange(len(unit))[::-1]
     return unit, first
-
-# %% ../nbs/00_core.ipynb #de221587
-MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
-
-
-def pack(positive: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """One integer per sample, in the order of the scores, whose last bit is the label, and the offset
-    taken from nonzero scores; None if they do not fit.
-    """
-    bits, keys = scores.view(np.int64), np.empty(len(scores), np.int64)
-    parts = [slice(i, i + BLOCK) for i in range(0, len(scores), BLOCK)]
-    ranges = [nonzero_range(bits[b] & MAGNITUDE) for b in parts]
-    offset = min((low for low, _ in ranges), default=1) - 1
-    if max((high for _, high in ranges), default=0) - offset >= 2**62:
-        return None
-    for b in parts:
-        key = np.bitwise_and(bits[b], MAGNITUDE, out=keys[b])
-        key -= offset
-        np.maximum(key, 0, out=key)  # zeros stay zeros
-        if bits[b].min() < 0:
-            sign = bits[b] >> 63  # 0 or -1
-            key ^= sign
-            key -= sign  # negated where the sign is -1
-        key <<= 1
-        key |= positive[b]
-    return keys, offset
-
-
-def nonzero_range(magnitude: np.ndarray) -> tuple[int, int]:
-    "Smallest nonzero value, and largest."
-    low = magnitude.min()
-    return int(low or magnitude[magnitude > 0].min(initial=MAGNITUDE)), int(magnitude.max())
-
-
-def unpack(packed: np.ndarray, offset: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    "Of keys from the highest down the scores, and the positives and negatives so far, after +inf, 0, 0."
-    size = len(packed) + 1
-    scores, tp, fp = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
-    scores[0], tp[0], fp[0] = np.inf, 0, 0
-    for start in range(0, len(packed), BLOCK):
-        block = packed[start : start + BLOCK]
-        end = start + 1 + len(block)
-        out = slice(start + 1, end)
-        np.cumsum(block & 1, out=tp[out])
-        tp[out] += tp[start]
-        np.subtract(np.arange(start + 1, end), tp[out], out=fp[out])
-        key = block >> 1
-        if key[-1] > 0:  # and so all of them
-            np.add(key, offset, out=scores[out].view(np.int64))
-        else:
-            np.copysign((np.abs(key) + offset).view(float), key, out=scores[out])
-            scores[out][key == 0] = 0
-    return scores, tp, fp
-
-
-def descending(positive: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> tuple:
-    "Scores from the highest down, and the positives and negatives (their weight) so far, after +inf, 0, 0."
-    packed = pack(positive, scores) if weight is None else None
-    if packed is not None:
-        keys, offset = packed
-        keys.sort()
-        return unpack(keys[::-1], offset)
-    order = np.argsort(scores, kind="stable")[::-1]
-    weight = np.ones(len(order), int) if weight is None else weight[order]
-    sums = (np.cumsum(weight * side[order]) for side in (positive, ~positive))
-    return np.append(np.inf, scores[order] + 0.0), *(np.append(np.zeros(1, s.dtype), s) for s in sums)
 
 # %% ../nbs/00_core.ipynb #un1tsquare2
 def last_true(good, shape, steps=48):
@@ -1564,18 +1448,15 @@ def short(value) -> str:
         return f"{float(array) + 0.0:.4g}"
     if array.dtype.kind in "biufUO" and array.ndim == 0:
         return repr(array.item()) if array.dtype.kind != "O" else repr(value)
-    if array.size <= 4:
-        return (
-            "[" + ", ".join(short(v) for v in array.tolist()) + "]" if array.ndim == 1 else f"<{array.shape}>"
-        )
-    return f"<array {array.shape}>"
+    if array.size <= 4 and array.ndim == 1:
+        return f"[{', '.join(map(short, array.tolist()))}]"
+    return f"<{'array ' * (array.size > 4)}{array.shape}>"
 
 
 def four_digits(value: float) -> str:
     "Four digits, without an exponent as long as a sum of money is meant."
     text = f"{value + 0.0:.4g}"  # nothing is 0, not -0
     return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text
-
 
 
 def percent(share) -> str:

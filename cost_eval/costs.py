@@ -31,12 +31,13 @@ from cost_eval.core import (
     columns_of,
     cost_table,
     cost_values,
-    decisions_in_rows,
     encode,
     ends_of_rows,
-    frame_parts,
+    frame_costs,
+    label_list,
     no_matrix,
     numbers,
+    one_prior,
     order_of,
     pandas,
     refuse_rows,
@@ -92,9 +93,7 @@ class CostMatrix(LabelledTable):
             np.array(costs.array) if isinstance(costs, LabelledTable) else cost_values(_plain_table(costs))
         )
         if array.ndim != 2:
-            raise ValueError(
-                f"costs: a CostMatrix is one matrix, got shape {array.shape}; pass several as a plain array"
-            )
+            raise ValueError(f"costs: a CostMatrix is one matrix, got shape {array.shape}; give an array")
         super().__init__(array, classes=classes, decisions=decisions)
 
     @property
@@ -106,15 +105,10 @@ class CostMatrix(LabelledTable):
     def error_costs(self) -> tuple[float, float]:
         "(C_FP, C_FN) of a binary matrix: what each error costs beyond the right decision; else ValueError."
         if self.shape != (2, 2):
-            raise ValueError(
-                f"costs: a cost ratio needs two classes and decisions, got {self.shape[0]} x {self.shape[1]}"
-            )
+            raise ValueError(f"costs: a cost ratio needs two classes and decisions, got shape {self.shape}")
         (tn, fp), (fn, tp) = self.array.tolist()
         if not (fp > tn and fn > tp):
-            raise ValueError(
-                "costs: no cost ratio, as the right decision is not 0 for class 0 and 1 for class 1; "
-                "are the columns swapped?"
-            )
+            raise ValueError("costs: no cost ratio, as an error is not dearer; are the columns swapped?")
         return fp - tn, fn - tp
 
     @property
@@ -195,13 +189,9 @@ class CostMatrix(LabelledTable):
             classes = tuple(priors.keys())
         p = check_priors(priors, classes=classes)
         if p.ndim != 1 or len(p) < 2:
-            raise ValueError(
-                f"priors: one prior for each of at least two classes is needed, got shape {p.shape}"
-            )
+            raise ValueError(f"priors: one for each of two classes or more is needed, got shape {p.shape}")
         if not p.all():
-            raise ValueError(
-                f"priors: class {p.argmin()} has prior 0, so its errors would cost infinitely much"
-            )
+            raise ValueError(f"priors: class {p.argmin()} has prior 0, and its errors an infinite cost")
         return cls((1 - np.eye(len(p))) / (len(p) * p[:, None]), classes=classes)
 
     @classmethod
@@ -278,9 +268,9 @@ class CostMatrix(LabelledTable):
     def from_frame(cls, frame: Frame, *, classes: Labels | str | None = None) -> "CostMatrix":
         """From a pandas DataFrame: classes in the index, decisions in the columns.
 
-        `classes` says which labels are classes and turns a wrongly oriented frame into an error;
-        without it, a frame whose labels do not tell classes from decisions, or with axes named the other
-        way round, is refused. One that is only numbered has classes in its rows, as an array has.
+        `classes` says which labels are classes; without it, a frame whose labels do not tell classes from
+        decisions is refused. One that lies on its side is turned, and one that is only numbered has classes
+        in its rows, as an array has.
 
         Parameters
         ----------
@@ -297,9 +287,12 @@ class CostMatrix(LabelledTable):
         Raises
         ------
         ValueError
-            For a frame whose rows are not, or cannot be told to be, the classes.
+            For a frame that does not tell which labels are the classes, or has others.
         """
-        values, rows, columns = _frame_labels(frame, classes)
+        values, rows, columns = frame_costs(frame, classes, "frame")
+        wanted = list(rows) if classes is None else label_list(classes, "classes")
+        if set(rows) != set(wanted):
+            raise ValueError(f"classes: the frame has the classes {list(rows)}, not {wanted}; give these")
         return cls(values, classes=rows, decisions=columns)
 
     def to_frame(self) -> DataFrame:
@@ -322,28 +315,6 @@ def _plain_table(costs, name: str = "costs"):
     if hasattr(costs, "columns"):
         raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
     return costs
-
-
-def _frame_labels(frame, classes) -> tuple:
-    "Cells, row and column labels of a frame whose rows are classes; `ValueError` if they cannot be told."
-    values, rows, columns, kinds = frame_parts(frame, "frame")
-    turned = decisions_in_rows(rows, columns, kinds, classes)
-    labels = f"rows {rows} and columns {columns}"
-    if any(kinds):
-        labels = f"its axes are named {frame.index.name!r}, {frame.columns.name!r}"
-    if turned or (classes is not None and set(columns) == set(classes) != set(rows)):
-        raise ValueError(
-            f"frame: {labels}, but rows must be true classes and columns decisions; pass frame.T"
-        )
-    if classes is not None and set(rows) != set(classes):
-        raise ValueError(
-            f"classes: the rows of the frame are {rows}; rows must be the classes {list(classes)}"
-        )
-    if turned is None:
-        raise ValueError(
-            f"frame: {labels} do not tell which are classes; give classes=..., or name the index 'class'"
-        )
-    return values, rows, columns
 
 # %% ../nbs/02_costs.ipynb #excosts1
 class ExampleCosts(LabelledTable):
@@ -403,9 +374,7 @@ class ExampleCosts(LabelledTable):
         sizes = {name: len(value) for name, value in values.items() if value.ndim == 1}
         if any(value.ndim > 1 for value in values.values()) or len(set(sizes.values())) > 1:
             shapes = {name: value.shape for name, value in values.items()}
-            raise ValueError(
-                f"fp, fn, tp, tn: (N,) of one length or one number each are needed, got {shapes}"
-            )
+            raise ValueError(f"fp, fn, tp, tn: (N,) of one length or one number each, got {shapes}")
         n = next(iter(sizes.values()), 1)
         table = np.stack([np.broadcast_to(value, n) for value in values.values()], axis=-1)
         self._fill(table.reshape(n, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
@@ -433,10 +402,7 @@ class ExampleCosts(LabelledTable):
     def _fill(self, table, classes, decisions, index):
         "Check the array and keep it with its labels."
         if table.ndim != 3 or table.shape[2] < 2 or not table.shape[1]:
-            raise ValueError(
-                "costs: expected shape (N, K, M), samples x classes x decisions with at least two decisions, "
-                f"got {table.shape}"
-            )
+            raise ValueError(f"costs: expected shape (N, K, M), at least two decisions, got {table.shape}")
         if not np.isfinite(table).all():
             sample = int(np.argmin(np.isfinite(table).all((1, 2))))
             raise ValueError(
@@ -590,7 +556,12 @@ def as_costs(
         own: dict = dict(costs)
         costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else costs
     if isinstance(costs, (CostMatrix, ExampleCosts)):
-        return _of_these_rows(costs, y_true, one)
+        rows = len(costs) if isinstance(costs, ExampleCosts) else None
+        if rows is not None and one:
+            raise ValueError(f"costs: of {rows} rows, but one matrix for all is needed, costs.mean()")
+        if rows is not None and y_true is not None and rows != len(y_true):
+            raise ValueError(f"costs: of {rows} samples, but y_true has {len(y_true)}; give one each")
+        return costs
     if y_true is not None and classes is None:
         classes = seen_labels(y_true)
     array, rows, columns = cost_table(costs, classes)
@@ -613,20 +584,6 @@ def _in_order(table, like: CostMatrix):
     if isinstance(table, ExampleCosts):
         return _example_costs(array, like.classes, like.decisions, table.index)
     return CostMatrix(array, classes=like.classes, decisions=like.decisions)
-
-
-def _of_these_rows(costs, y_true, one: bool):
-    "The costs, if they are of as many rows as there are labels, or of all."
-    own = isinstance(costs, ExampleCosts)
-    if own and one:
-        raise ValueError(
-            f"costs: of {len(costs)} single rows, but one matrix for all is needed, costs.mean()"
-        )
-    if own and y_true is not None and len(costs) != len(y_true):
-        raise ValueError(
-            f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; one matrix per sample is needed"
-        )
-    return costs
 
 
 def _many(labels) -> int:
@@ -670,26 +627,15 @@ def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | N
     if priors is None and sizes is None:
         raise ValueError("priors: None, and no samples whose shares they could be; give one for each class")
     if sizes is None:
-        return _one_row(priors, labels)
+        return one_prior(priors, len(labels), labels)
     many = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
     if len(many) != len(labels):
         raise ValueError(f"sizes: {len(many)} values for the classes {list(labels)}; one for each is needed")
     shares = many / many.sum() if many.any() else np.full(len(many), np.nan)
-    target = shares if priors is None else _one_row(priors, labels)
+    target = shares if priors is None else one_prior(priors, len(labels), labels)
     missing = [str(labels[i]) for i in np.flatnonzero((many == 0) & (target > 0))]
     if missing:
-        raise ValueError(
-            f"y_true: no sample of {', '.join(missing)} although the priors give weight to it; add "
-            "samples, or set its prior to 0"
-        )
-    return target
-
-
-def _one_row(priors, labels) -> np.ndarray:
-    "(K,) priors."
-    target = check_priors(priors, len(labels), classes=labels)
-    if target.ndim != 1:
-        raise ValueError(f"priors: one set of {len(labels)} priors is needed, got shape {target.shape}")
+        raise ValueError(f"y_true: no sample of {', '.join(missing)}, whose prior is above 0; set it to 0")
     return target
 
 # %% ../nbs/02_costs.ipynb #attain05
@@ -765,10 +711,7 @@ def _ends_up_to(table, own: bool, largest, first, second=None) -> tuple:
     "The same of rows whose amounts are anything up to a cap."
     largest = check_range(largest, "largest", 0, shape=())
     if not own:
-        raise ValueError(
-            f"largest: {largest:g}, but one matrix for all samples already says what each can cost; leave it "
-            "out, or give each sample's own costs as ExampleCosts"
-        )
+        raise ValueError(f"largest: {largest:g}, but one matrix says what each can cost; leave it out")
     least, most = table.min(0), table.max(0)
     varies = least < most
     seen = np.abs(np.where(varies, [least, most], 0)).max()
@@ -782,4 +725,3 @@ def _ends_up_to(table, own: bool, largest, first, second=None) -> tuple:
     low = np.where(alike, 0.0, least[:, first, None] - most[:, None, second])
     high = np.where(alike, 0.0, most[:, first, None] - least[:, None, second])
     return low.min((1, 2)), high.max((1, 2))
-

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from .core import Axes, Labels, Matrix, Priors, Rng, Value, Vector
 
 # %% auto #0
-__all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'ThresholdCosts',
-           'threshold_costs', 'hull_vertices', 'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold',
-           'best_threshold_counted', 'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate',
-           'out_of_fold', 'fold_parts', 'given_folds', 'Reliability', 'reliability']
+__all__ = ['RATES', 'bayes_decisions', 'shift_priors', 'naive_decision', 'bayes_threshold', 'implied_costs', 'hull_vertices',
+           'ThresholdChoice', 'Requirement', 'read_requirements', 'best_threshold', 'best_threshold_counted',
+           'cross_entropy', 'AffineCalibrator', 'stratified_folds', 'cross_calibrate', 'out_of_fold', 'fold_parts',
+           'given_folds', 'Reliability', 'reliability']
 
 # %% ../nbs/04_decisions.ipynb #39691bfc
 import warnings
@@ -33,6 +33,7 @@ from cost_eval.core import (
     LabelledTable,
     Result,
     blocks,
+    cheapest,
     check_1d,
     check_binary,
     check_costs,
@@ -40,7 +41,6 @@ from cost_eval.core import (
     check_integer,
     check_numbered,
     check_posteriors,
-    check_priors,
     check_range,
     check_scores,
     check_weights,
@@ -49,12 +49,12 @@ from cost_eval.core import (
     costs_and_priors,
     dense,
     encode,
-    even,
     generator,
     is_stack,
     label_array,
-    objects,
     no_matrix,
+    objects,
+    one_prior,
     numbered,
     plain,
     positions,
@@ -100,31 +100,18 @@ def _shift_rows(costs: np.ndarray) -> np.ndarray:
     return costs - np.where(more, greatest, least)[..., None]
 
 # %% ../nbs/04_decisions.ipynb #94ae52cc
-def _one_prior(priors, n_classes: int, classes, name: str) -> np.ndarray:
-    "One (K,) vector of priors."
-    p = check_priors(priors, n_classes, classes=classes, name=name)
-    if p.ndim != 1:
-        raise ValueError(f"{name}: expected {n_classes} priors, got shape {p.shape}; call once per vector")
-    return p
-
-
 def _prior_ratio(n_classes: int, priors, train_priors, classes=None) -> np.ndarray:
     "Target over training priors, (K,); ones if neither is given."
     if priors is None and train_priors is None:
         return np.ones(n_classes)
     if priors is None or train_priors is None:
-        raise ValueError(
-            "priors and train_priors: give both (the target's and those the posteriors were trained for) "
-            "or neither"
-        )
-    train = _one_prior(train_priors, n_classes, classes, "train_priors")
-    target = _one_prior(priors, n_classes, classes, "priors")
+        raise ValueError("priors and train_priors: give both, the target's and the training's, or neither")
+    train = one_prior(train_priors, n_classes, classes, "train_priors")
+    target = one_prior(priors, n_classes, classes, "priors")
     stuck = (train == 0) & (target > 0)
     if stuck.any():
         label = range(n_classes)[stuck.argmax()] if classes is None else classes[stuck.argmax()]
-        raise ValueError(
-            f"train_priors: class {label} has prior 0, so its posteriors cannot be moved to another prior"
-        )
+        raise ValueError(f"train_priors: class {label} has prior 0, so its posteriors cannot be moved")
     return np.divide(target, train, out=np.zeros(n_classes), where=train > 0)
 
 # %% ../nbs/04_decisions.ipynb #97cd1ee5
@@ -193,7 +180,7 @@ def bayes_decisions(
     for block in blocks(len(p), 8 * (2 * K + 2 * M + 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
-        chosen[block] = _cheapest(part, _shift_rows(c[block]) * ratio if shifted is None else shifted, eps)
+        chosen[block] = cheapest(part, _shift_rows(c[block]) * ratio if shifted is None else shifted, eps)
     if not labels:
         return chosen
     return label_array(range(M) if decisions is None else list(decisions), "decisions")[chosen]
@@ -203,25 +190,6 @@ def _rounding(values) -> float:
     "The step of numbers near 1 in the type of an array."
     kind = str(getattr(values, "dtype", ""))
     return float(np.finfo(kind if kind in ("float16", "float32") else "float64").eps)
-
-
-def _cheapest(p: np.ndarray, costs: np.ndarray, eps: float) -> np.ndarray:
-    """(N,) decisions of the least cost for posteriors (N, K) at costs (K, M) or (N, K, M); of the same
-    costs the last.
-    """
-    if costs.ndim == 3:
-        cost = np.einsum("ni,nij->nj", p, costs)
-    else:
-        cost = np.einsum("ni,ij->nj", p, costs, optimize=len(costs) > 8)
-    best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
-    close = cost <= (reduce(np.minimum, cost.T) + slack)[:, None]
-    if np.count_nonzero(close) > len(p):
-        rows = np.flatnonzero(np.count_nonzero(close, axis=1) > 1)
-        table = costs[rows] if costs.ndim == 3 else np.broadcast_to(costs, (len(rows), *costs.shape))
-        more = table - np.take_along_axis(table, best[rows][:, None, None], 2)
-        tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), eps)
-        best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
-    return best
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> Any:
@@ -291,10 +259,8 @@ def naive_decision(costs: Costs, priors: Priors) -> int:
     """
     c, _, p = costs_and_priors(costs, priors)
     if c.ndim != 2 or p.ndim != 1:
-        raise ValueError(
-            f"costs, priors: one (K, M) matrix and (K,) priors are needed, got shapes {c.shape}, {p.shape}"
-        )
-    return int(_cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
+        raise ValueError(f"costs, priors: (K, M) and (K,) are needed, got shapes {c.shape}, {p.shape}")
+    return int(cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
 
 # %% ../nbs/04_decisions.ipynb #95fb136f
 def _binary_costs(costs) -> np.ndarray:
@@ -303,24 +269,16 @@ def _binary_costs(costs) -> np.ndarray:
     if c.shape[-2:] != (2, 2):
         if not isinstance(costs, LabelledTable):
             refuse_rows(c, 2)
-        raise ValueError(
-            f"costs: a threshold needs two classes and two decisions, got shape {c.shape}; "
-            "for others use bayes_decisions"
-        )
+        raise ValueError(f"costs: a threshold needs two classes, got shape {c.shape}; use bayes_decisions")
     return c
 
 # %% ../nbs/04_decisions.ipynb #9f2f0d59
 def _threshold(fp_loss: np.ndarray, fn_loss: np.ndarray) -> np.ndarray:
     "The threshold on the posterior of class 1, given what each error loses against the right decision."
     if np.any((fp_loss < 0) & (fn_loss < 0)):
-        raise ValueError(
-            "costs: each class is cheaper with the other's decision; swap the columns "
-            "(rows are classes, columns decisions)"
-        )
+        raise ValueError("costs: each class is cheaper with the other's decision; swap the columns")
     if np.any((fp_loss == 0) & (fn_loss == 0)):
-        raise ValueError(
-            "costs: both decisions cost the same in both classes, so no threshold is better than another"
-        )
+        raise ValueError("costs: both decisions cost the same in both classes, so no threshold is best")
     with np.errstate(divide="ignore", invalid="ignore"):
         t = fp_loss / (fp_loss + fn_loss)
     return np.where(fp_loss < 0, -np.inf, np.where(fn_loss < 0, np.inf, t))
@@ -392,20 +350,15 @@ def implied_costs(threshold: float) -> CostMatrix:
     return CostMatrix.binary(fp=t, fn=1 - t)
 
 # %% ../nbs/04_decisions.ipynb #66966e7f
-def _class_weights(counts: BinaryCounts, priors, classes) -> np.ndarray:
-    "What one sample of each class weighs in a cost per sample, (2,)."
-    if priors is not None:
-        priors = _one_prior(priors, 2, classes, "priors")
-    size = np.array([np.ravel(counts.n)[0], np.ravel(counts.p)[0]], dtype=float)
+def _class_weights(size: np.ndarray, priors, classes) -> np.ndarray:
+    "What one sample of each class weighs in a mean over samples, (K,)."
     if not size.sum():
         raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
     if priors is None:
-        return np.ones(2) / size.sum()
+        return np.ones(len(size)) / size.sum()
+    priors = one_prior(priors, len(size), classes)
     if np.any((size == 0) & (priors > 0)):
-        raise ValueError(
-            f"y_true: class {np.argmin(size)} has no sample, so its error rate, and the cost under priors, "
-            "is undefined; leave priors out or add samples"
-        )
+        raise ValueError(f"y_true: class {np.argmin(size)} has no sample; leave priors out or add samples")
     return priors / np.where(size > 0, size, 1)
 
 # %% ../nbs/04_decisions.ipynb #e68f2561
@@ -414,7 +367,12 @@ def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
     classes = costs.classes if isinstance(costs, LabelledTable) else None
     c, positive = _binary_costs(costs), positive_labels(y_true, classes)
     curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
-    return curve, c, _class_weights(curve.counts, priors, classes), positive
+    return curve, c, _class_weights(_sizes(curve), priors, classes), positive
+
+
+def _sizes(curve: ThresholdCounts) -> np.ndarray:
+    "(2,) negatives and positives."
+    return np.array([np.ravel(curve.counts.n)[0], np.ravel(curve.counts.p)[0]], dtype=float)
 
 
 def _costs_of_rows(costs, y_true):
@@ -454,79 +412,6 @@ def _matrix_costs(curve, costs, class_weight) -> np.ndarray:
     weighted, n = class_weight[:, None] * costs, curve.counts
     cells = ((0, 0, n.tn), (0, 1, n.fp), (1, 0, n.fn), (1, 1, n.tp))
     return sum(weighted[..., i, j, None] * count for i, j, count in cells)
-
-# %% ../nbs/04_decisions.ipynb #d259789c
-@result
-class ThresholdCosts(Result):
-    """The cost per sample at every threshold.
-
-    Attributes
-    ----------
-    thresholds : ndarray
-        (T,) descending; positive is score >= threshold. The first is +inf (nobody positive) unless some
-        score is +inf
-    costs : ndarray
-        (..., T) cost per sample
-    """
-
-    thresholds: np.ndarray
-    costs: np.ndarray
-
-    def frame_columns(self) -> dict:
-        "Thresholds, and a column of costs for each matrix."
-        rows = self.costs.reshape(-1, len(self.thresholds))
-        names = ["cost"] if self.costs.ndim == 1 else [f"cost_{i}" for i in range(len(rows))]
-        return {"threshold": self.thresholds, **dict(zip(names, rows))}
-
-# %% ../nbs/04_decisions.ipynb #5a246b0c
-def threshold_costs(
-    y_true: Labels,
-    scores: Vector,
-    costs: Costs,
-    *,
-    priors: Priors | None = None,
-    sample_weight: Vector | None = None,
-) -> ThresholdCosts:
-    """The cost per sample of deciding 1 where score >= threshold, at every distinct threshold.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) 0/1 or booleans, or labels of the costs' classes (the second of a `CostMatrix` is positive)
-    scores : array_like
-        (N,) higher means class 1
-    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
-        (2, 2), or many as (..., 2, 2); `ExampleCosts` have one matrix per sample
-    priors : array_like or mapping, optional
-        (2,) target priors; None: the data's own
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-
-    Returns
-    -------
-    ThresholdCosts
-        thresholds (T,), costs (..., T)
-
-    Raises
-    ------
-    ValueError
-        For NaN scores, other labels, costs that are not 2 x 2, bad weights, priors given where a class
-        has no sample.
-
-    Examples
-    --------
-    >>> curve = threshold_costs([0, 1, 0, 1], [.1, .4, .5, .8], CostMatrix.binary(fp=1, fn=3))
-    >>> curve.thresholds.tolist(), curve.costs.tolist()
-    ([inf, 0.8, 0.5, 0.4, 0.1], [1.5, 0.75, 1.0, 0.25, 0.5])
-    """
-    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
-    costs = _costs_of_rows(costs, y_true)
-    curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
-    if isinstance(costs, ExampleCosts):
-        values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
-    else:
-        values = _matrix_costs(curve, c, class_weight)
-    return ThresholdCosts(curve.thresholds, values)
 
 # %% ../nbs/04_decisions.ipynb #b5877ab3
 def hull_vertices(counts: BinaryCounts) -> np.ndarray:
@@ -695,9 +580,7 @@ def read_requirements(
     if isinstance(require, tuple) and require and isinstance(require[0], Requirement):
         return require
     if not isinstance(require, Mapping) or not len(require):
-        raise ValueError(
-            f"require: a mapping from rates to limits is needed, as {{'recall': 0.95}}; got {require!r:.60}"
-        )
+        raise ValueError(f"require: a mapping is needed, as {{'recall': 0.95}}; got {require!r:.60}")
     if not isinstance(costs, LabelledTable):
         raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
     labels = list(costs.classes), list(costs.decisions)
@@ -729,10 +612,7 @@ def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
         among = np.broadcast_to(answered, shape)
         return Requirement("error among the answered", False, limit, among & ~right, among, key)
     if (key[0] if isinstance(key, tuple) and key else key) in RATES and shape != (2, 2):
-        raise ValueError(
-            f"require: {key} is of two classes and two decisions, and there are {shape[0]} and {shape[1]}; "
-            "take one class against all others as two"
-        )
+        raise ValueError(f"require: {key} is of two classes and decisions, not {shape}; take one against all")
     if key not in RATES:
         known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
         why = "error: needs a decision of the name of each class; " if key == "error" else ""
@@ -846,7 +726,7 @@ def best_threshold_counted(
     table = None if is_stack(costs) else as_costs(costs)
     classes = None if table is None else table.classes
     c, curve = _binary_costs(costs), _attainable(curve)
-    class_weight = _class_weights(curve.counts, priors, classes)
+    class_weight = _class_weights(_sizes(curve), priors, classes)
     k = _best_corner(curve, c, class_weight)
     if require is not None:
         asked = read_requirements(require, CostMatrix.zero_one(2) if table is None else table)
@@ -885,8 +765,6 @@ def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> 
     counts = curve.counts.to_matrix()
     met = np.ones(len(counts), bool)
     for one in asked:
-        if not one.parts(counts, 1.0)[1].any():
-            raise ValueError(f"require: {one.name}: no sample is there for it to be a share of; leave it out")
         here = met & one.met(counts, class_weight)
         if not here.any():
             rate = one.rate(counts, class_weight)[met]
@@ -932,10 +810,7 @@ def _class_codes(y_true, shape: tuple, classes=None) -> np.ndarray:
         return encode(y, list(classes), "y_true", "classes").astype(np.intp)
     if y.dtype.kind not in "biu" or (n and not (0 <= y.min() and y.max() < K)):
         some = list(dict.fromkeys(y.tolist()))[:4]
-        raise ValueError(
-            f"y_true: expected integers from 0 to {K - 1}, the columns of the posteriors, got values such "
-            f"as {some}; name the columns, classes=[...], and labels are looked up there"
-        )
+        raise ValueError(f"y_true: expected integers from 0 to {K - 1}, got {some}; or name classes=[...]")
     return y.astype(np.intp)
 
 # %% ../nbs/04_decisions.ipynb #e5cca2dc
@@ -1069,10 +944,7 @@ def _finite_logs(log_posteriors, n_classes=None) -> np.ndarray:
             "np.log(np.maximum(p, 1e-12))"
         )
     if len(x) and x.min() >= 0 and (np.abs(x.sum(1) - 1) <= SUM_TOLERANCE).all():
-        raise ValueError(
-            "log_posteriors: rows are not negative and sum to 1, so these are posteriors, not their "
-            "logarithms; hand over np.log(posteriors)"
-        )
+        raise ValueError("log_posteriors: rows sum to 1: these are posteriors; give np.log(posteriors)")
     return x
 
 # %% ../nbs/04_decisions.ipynb #ac388da3
@@ -1157,7 +1029,13 @@ class AffineCalibrator:
         )
         self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], start)
         if _separates(self, x, y):
-            _warn_of_separation()
+            warnings.warn(
+                "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
+                "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on "
+                "more data.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return self
 
     def transform(self, log_posteriors: Matrix, *, log: bool = False) -> Any:
@@ -1194,20 +1072,13 @@ def _calibration_data(log_posteriors, y_true, sample_weight, priors, classes):
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    factor = _class_factors(np.bincount(y, w, x.shape[1]), priors, names)
-    return x, y, factor[y] * w, names
-
-
-def _class_factors(size, priors, names) -> np.ndarray:
-    "(K,) what the weights of each class are multiplied with so that all sum to 1."
+    size = np.bincount(y, w, x.shape[1])
     if not size.all():
         raise ValueError(
             f"y_true: class {names[np.argmin(size)] if names else np.argmin(size)} has no sample "
             "(of positive weight) to calibrate on; drop its column or pool it with another"
         )
-    if priors is None:
-        return np.full(len(size), 1 / size.sum())
-    return _one_prior(priors, len(size), names, "priors") / size
+    return x, y, _class_weights(size, priors, names)[y] * w, names
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _separates(fitted, x, y) -> bool:
@@ -1220,15 +1091,6 @@ def _separates(fitted, x, y) -> bool:
         return (own > z.max(1)).all()
 
     return all(on_top(b) for b in blocks(len(y), 32 * x.shape[1]))
-
-
-def _warn_of_separation():
-    warnings.warn(
-        "AffineCalibrator: the scores separate the classes without error, so the best alpha is infinite; "
-        "the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on more data.",
-        RuntimeWarning,
-        stacklevel=3,
-    )
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(
@@ -1491,9 +1353,7 @@ def given_folds(
     """
     known, fold = check_numbered(folds, name, len(check_1d(folds, name)) if n is None else n, ascending=True)
     if len(known) < 2:
-        raise ValueError(
-            f"{name}: at least 2 different ones are needed, got {known} for all samples; give a number"
-        )
+        raise ValueError(f"{name}: at least 2 different ones are needed, got {known}; give a number")
     if clusters is not None:
         cluster = check_numbered(clusters, "clusters", len(fold))[1]
         first = np.zeros(cluster.max() + 1, np.intp)

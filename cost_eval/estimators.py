@@ -42,6 +42,7 @@ from cost_eval.core import (
     is_stack,
     label_array,
     positions,
+    ratio,
     refuse_rows,
     same_rows,
 )
@@ -56,19 +57,15 @@ def _mean_cost(y_true, decisions, costs, priors=None, sample_weight=None) -> flo
     weight = np.ones(len(each)) if sample_weight is None else check_weights(sample_weight, len(each))
     if not weight.sum():
         raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
-    if priors is None:
-        return float(each @ weight / weight.sum())
-    classes = list(costs.classes)
-    p = as_priors(priors, classes)
-    codes = encode(check_1d(y_true, "y_true"), classes, "y_true", "the costs' classes")
-    size = np.bincount(codes, weight, len(classes))
-    if ((size == 0) & (p > 0)).any():
-        missing = classes[int(((size == 0) & (p > 0)).argmax())]
-        raise ValueError(f"y_true: class {missing!r} has no sample, so its cost under priors is unknown")
-    return float(each @ (weight * (p / np.where(size > 0, size, 1))[codes]))
+    if priors is not None:
+        classes = list(costs.classes)
+        codes = encode(check_1d(y_true, "y_true"), classes, "y_true", "the costs' classes")
+        size = np.bincount(codes, weight, len(classes))
+        weight = weight * ratio(as_priors(priors, classes, sizes=size), size, undefined=0.0)[codes]
+    return float(each @ weight / weight.sum())
 
 
-def _own(costs, table: CostMatrix):
+def _own(costs, table: Any):
     "Costs given beside X, in place of the table; what has no names has those of the table."
     if costs is None:
         return table
@@ -79,7 +76,6 @@ def cost_scorer(
     costs: Costs,
     *,
     priors: Priors | None = None,
-    train_priors: Priors | Literal["sample"] | None = None,
     decisions: Literal["bayes", "predict"] = "bayes",
     costs_known: bool = False,
 ) -> Callable[..., float]:
@@ -94,12 +90,9 @@ def cost_scorer(
     costs : CostMatrix, array_like, DataFrame or mapping
         (K, M); its classes are the labels in y, 0..K-1 without names
     priors : float, array_like or mapping, optional
-        (K,) priors of the population in which the model will decide; None: the scored samples' own
-    train_priors : float, array_like, mapping or "sample", optional
-        (K,) shares of the classes for which the estimator's posteriors are right, with `priors` and
-        decisions="bayes": those of its training. None: what the estimator says of them (`train_priors_`,
-        `class_prior_`, `priors_`, `class_log_prior_`), or it is asked for; "sample": the shares, by weight,
-        of the samples that are scored, as in cross-validation with folds by class
+        (K,) priors of the population in which the model will decide; None: the scored samples' own. With
+        decisions="bayes" posteriors are moved there from the shares of training, which the estimator must
+        say (`train_priors_` as of `CostSensitiveClassifier`, `class_prior_`, `priors_`, `class_log_prior_`)
     decisions : {"bayes", "predict"}, default "bayes"
         "bayes": the best decisions for the estimator's `predict_proba`; "predict": what `predict`
         returns, labels of the costs' decisions. `TunedThresholdClassifierCV` needs "predict"
@@ -131,16 +124,9 @@ def cost_scorer(
     table = as_costs(costs, one=True)
     if priors is not None:
         as_priors(priors, table.classes)
-    if train_priors is not None:
-        if priors is None or decisions == "predict":
-            raise ValueError("train_priors: they go with priors= and decisions='bayes'; leave them out")
-        if not isinstance(train_priors, str):
-            as_priors(train_priors, table.classes)
-        else:
-            check_choice(train_priors, ("sample",), "train_priors")
     if decisions == "predict":
-        return make_scorer(_CostOfPredictions(costs, priors), greater_is_better=False)
-    return _BayesScorer(costs, priors, train_priors, check_flag(costs_known, "costs_known"))
+        return make_scorer(_cost_of_predictions, greater_is_better=False, table=costs, priors=priors)
+    return _BayesScorer(costs, priors, check_flag(costs_known, "costs_known"))
 
 
 def _refuse_told(y, table, known: bool = False):
@@ -150,17 +136,9 @@ def _refuse_told(y, table, known: bool = False):
         refuse_told(told_by_costs(table, y), "in cost_scorer, with")
 
 
-class _CostOfPredictions:
+def _cost_of_predictions(y_true, y_pred, sample_weight=None, costs=None, *, table, priors) -> float:
     "The score function of `decisions='predict'`."
-
-    __name__ = "cost_per_sample"
-
-    def __init__(self, costs, priors):
-        self.table, self.priors = costs, priors
-
-    def __call__(self, y_true, y_pred, sample_weight=None, costs=None):
-        table = _own(costs, as_costs(self.table, y_true=y_true))
-        return _mean_cost(y_true, y_pred, table, self.priors, sample_weight)
+    return _mean_cost(y_true, y_pred, _own(costs, as_costs(table, y_true=y_true)), priors, sample_weight)
 
 
 class _BayesScorer(BaseEstimator):
@@ -168,10 +146,9 @@ class _BayesScorer(BaseEstimator):
 
     __metadata_request__score = {"estimator": UNUSED}
 
-    def __init__(self, costs, priors=None, train_priors=None, costs_known=False):
+    def __init__(self, costs, priors=None, costs_known=False):
         self.costs = costs
         self.priors = priors
-        self.train_priors = train_priors
         self.costs_known = costs_known
 
     def __call__(self, estimator, X, y, sample_weight=None, costs=None):
@@ -182,26 +159,10 @@ class _BayesScorer(BaseEstimator):
         table = _own(costs, as_costs(self.costs, y_true=y))
         posteriors, train = _posteriors(estimator, X, table.classes), None
         if self.priors is not None:
-            train = self._trained_at(estimator, y, table.classes, sample_weight)
+            train = _trained_at(estimator, table.classes)
         decided = bayes_decisions(posteriors, table, priors=self.priors, train_priors=train, labels=True)
         _refuse_told(y, table, self.costs_known)
         return -_mean_cost(y, decided, table, self.priors, sample_weight)
-
-    def _trained_at(self, estimator, y, classes, sample_weight) -> np.ndarray:
-        "The shares of the classes for which the posteriors are right."
-        if isinstance(self.train_priors, str):
-            return _shares(y, classes, sample_weight)
-        if self.train_priors is not None:
-            return as_priors(self.train_priors, classes)
-        known = _training_shares(estimator)
-        if known is None:
-            raise ValueError(
-                f"train_priors: {type(estimator).__name__} does not say which shares of the classes it was "
-                "trained on, and priors= moves its posteriors from them; give cost_scorer(..., "
-                "train_priors=shares), or train_priors='sample' if the scored samples have the same"
-            )
-        columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
-        return np.bincount(columns, known, len(classes))
 
     @property
     def _score_func(self):
@@ -225,25 +186,20 @@ def _posteriors(estimator, X, classes) -> np.ndarray:
     return out
 
 
-def _training_shares(estimator) -> np.ndarray | None:
-    "What a fitted classifier says of the shares of its classes in training; None if nothing."
-    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
-        estimator = getattr(estimator, "best_estimator_", None) or estimator.steps[-1][1]
-    for name in ("train_priors_", "class_prior_", "priors_"):
-        if hasattr(estimator, name):
-            return np.asarray(getattr(estimator, name), float)
-    return np.exp(estimator.class_log_prior_) if hasattr(estimator, "class_log_prior_") else None
-
-
-def _shares(y, classes, sample_weight) -> np.ndarray:
-    "Shares of the classes in y."
-    codes = encode(label_array(y, "y"), list(classes), "y", "the costs' classes")
-    weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
-    size = np.bincount(codes, weight, len(classes))
-    if not size.all():
-        missing = list(classes)[int(np.argmin(size))]
-        raise ValueError(f"y: class {missing!r} has no sample, so decisions under other priors are unknown")
-    return size / size.sum()
+def _trained_at(estimator, classes) -> np.ndarray:
+    "The shares of the classes in its training, as a fitted classifier says them."
+    inner = estimator
+    while hasattr(inner, "best_estimator_") or hasattr(inner, "steps"):
+        inner = getattr(inner, "best_estimator_", None) or inner.steps[-1][1]
+    for name in ("train_priors_", "class_prior_", "priors_", "class_log_prior_"):
+        if hasattr(inner, name):
+            known = np.asarray(getattr(inner, name), float)
+            columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
+            return np.bincount(columns, np.exp(known) if "log" in name else known, len(classes))
+    raise ValueError(
+        f"priors: {type(estimator).__name__} does not say which shares of the classes it was trained on, and "
+        "its posteriors are moved from them; score CostSensitiveClassifier(estimator, costs)"
+    )
 
 # %% ../nbs/61_estimators.ipynb #de376d31
 def _labels(X, y) -> np.ndarray:

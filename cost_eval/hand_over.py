@@ -6,28 +6,24 @@
 #| code-fold: true
 from __future__ import annotations
 
-from .core import Axes, DataFrame, Frame, Labels, Model, Priors, Vector
-from .costs import Costs
+from .core import Axes, Frame, Labels, Model, Priors, Vector
 
 # %% auto #0
-__all__ = ['RiskCoverage', 'risk_coverage', 'CertifiedThreshold', 'certified_threshold', 'Cascade', 'cascade']
+__all__ = ['RiskCoverage', 'risk_coverage', 'CertifiedThreshold', 'certified_threshold']
 
 # %% ../nbs/63_hand_over.ipynb #hov003
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.stats import beta, binom
 
-from .bootstrap import METHODS, Interval, interval, loss_interval
+from .bootstrap import METHODS, interval
 from cost_eval.core import (
     Result,
     check_1d,
     check_range,
     check_scores,
     needed_without_failure,
-    objects,
     percent,
     ratio,
     result,
@@ -35,10 +31,9 @@ from cost_eval.core import (
     seen_labels,
     short,
 )
-from .costs import CostMatrix, as_priors, attainable
-from .decisions import bayes_decisions, out_of_fold, stratified_folds
+from .costs import CostMatrix, as_priors
 from .plotting import COLORS, DASHES, ensure_axes
-from .samples import Decisions, Posteriors, Samples, Scores, read_samples, refuse_told
+from .samples import Decisions, Posteriors, Samples, Scores, read_samples
 
 # %% ../nbs/63_hand_over.ipynb #hov011
 @result
@@ -74,11 +69,6 @@ class RiskCoverage(Result):
         "A row for each threshold."
         names = ("coverage", "risk", "low", "high", "answered", "wrong")
         return {"threshold": self.thresholds} | {name: getattr(self, name) for name in names}
-
-    @property
-    def table(self) -> DataFrame:
-        "A row for each threshold, as a pandas DataFrame."
-        return self.to_frame()
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Risk against coverage with the interval at each threshold; returns the Axes."
@@ -121,7 +111,7 @@ def risk_coverage(
     Returns
     -------
     RiskCoverage
-        .table .thresholds .coverage .risk .low .high .plot()
+        .to_frame() .thresholds .coverage .risk .low .high .plot()
 
     Raises
     ------
@@ -262,11 +252,6 @@ class CertifiedThreshold(Result):
         single = ("threshold", "coverage", "risk", "answered", "wrong", "p_value", "certified")
         return {one: getattr(self, name) for one, name in zip(single, names)}
 
-    @property
-    def table(self) -> DataFrame:
-        "A row for each threshold that was tested, as a pandas DataFrame."
-        return self.to_frame()
-
     def plot(self, ax: Axes | None = None) -> Axes:
         "Risk against coverage: certified thresholds filled, the others open, the limit dotted."
         ax = _plot_risk(ensure_axes(ax, figsize=(4.9, 3.4)), self.coverages, self.risks)
@@ -323,7 +308,7 @@ def certified_threshold(
     Returns
     -------
     CertifiedThreshold
-        .threshold (NaN if none) .coverage .certified .p_values .needed .guarantee .table .plot()
+        .threshold (NaN if none) .coverage .certified .p_values .needed .guarantee .to_frame() .plot()
 
     Raises
     ------
@@ -387,7 +372,7 @@ def _by_share(score: np.ndarray, needed: int) -> np.ndarray:
 
 def _by_engine(counts, sizes, risk, priors) -> tuple[np.ndarray, str]:
     """One-sided p-values where the classes have other shares than among the rows: a right answer costs minus
-    the limit, a wrong one 1 minus it, and the expected cost may not be above 0 (equation 63.10).
+    the limit, a wrong one 1 minus it, and the expected cost may not be above 0 (equation 63.9).
     """
     handed = np.broadcast_to(sizes, counts.shape[:2]) - counts.sum(2)
     table = np.concatenate([counts, handed[..., None]], 2).astype(int)
@@ -406,215 +391,3 @@ def _why_none(n, k, p, needed: int) -> str:
             "give more rows, or begin with a looser threshold"
         )
     return f"of the {n} answers at the strictest threshold {k} are wrong (p = {p:.2g})"
-
-# %% ../nbs/63_hand_over.ipynb #hov015
-@result
-class Cascade(Result):
-    """Who reads what: several readers one after the other, each row as far as it pays; from `cascade`.
-
-    Attributes
-    ----------
-    readers : ndarray
-        (R,) names, in the order in which they can be asked
-    price : ndarray
-        (R,) of asking each of them
-    asked : ndarray
-        (R,) share of the rows that each reader reads
-    answers : ndarray
-        (R,) share of the rows whose answer is that reader's
-    losses : ndarray
-        (N,) what each row cost, prices included, by a plan that was fitted on other folds
-    last : ndarray
-        (N,) number of the reader whose answer counted
-    cost : Interval
-        of the mean of the losses
-    """
-
-    readers: np.ndarray
-    price: np.ndarray
-    asked: np.ndarray
-    answers: np.ndarray
-    losses: np.ndarray
-    last: np.ndarray
-    cost: Interval
-    _stages: tuple  # of each reader: scores, and what each way on is expected to cost there
-
-    def frame_columns(self) -> dict:
-        "A row a reader."
-        return {name: getattr(self, name) for name in ("readers", "price", "asked", "answers")}
-
-    @property
-    def table(self) -> DataFrame:
-        "A row a reader, as a pandas DataFrame."
-        return self.to_frame()
-
-    def send(self, reader: Any, expected: Vector) -> np.ndarray:
-        """Where new rows go after a reader: the plan to install, fitted on all rows.
-
-        Parameters
-        ----------
-        reader : label
-            one of `readers`, who has just read them
-        expected : array_like
-            (n,) expected cost of that reader's best decision, (posteriors @ costs).min(1)
-
-        Returns
-        -------
-        ndarray
-            (n,) name of the next reader; the reader's own name where the answer stands
-
-        Raises
-        ------
-        ValueError
-            For an unknown reader, and for NaN.
-        """
-        known = self.readers.tolist()
-        if reader not in known:
-            raise ValueError(f"reader: {reader!r} is unknown; there are {known}")
-        at = check_range(check_1d(expected, "expected"), "expected", hint="the expected cost of an answer")
-        return self.readers[known.index(reader) + _ways(self._stages[known.index(reader)], at).argmin(0)]
-
-    def __repr__(self):
-        parts = (f"{name} {share:.1%}" for name, share in zip(self.readers, self.answers))
-        return f"<the last word has: {', '.join(parts)}; {self.cost!r}>"
-
-
-def cascade(
-    y_true: Labels,
-    models: Mapping[Any, Any],
-    costs: Costs,
-    *,
-    prices: Mapping[Any, float],
-    positive: Any = None,
-    folds: int = 5,
-) -> Cascade:
-    """The cheapest plan of who reads what, for readers that are asked one after the other.
-
-    The first model reads every row. After each reader the plan takes what is expected to be cheapest: that
-    reader's answer, or any later reader, at their price and what follows after them. It is decided from the
-    last reader backwards, by what each way cost in other folds, as a function that only rises with the
-    expected cost of the reader's own best decision. Minimised: prices and losses, per row.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) true labels of rows that no model was fitted on
-    models : mapping
-        name -> posteriors, or decisions, in the order in which they can be asked
-    costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
-        (K, M) or (N, K, M), lower is better
-    prices : mapping
-        name -> price of asking, in the unit of the costs; a model without one costs nothing. A name that is
-        no model is a reader who takes the cheapest decision for the true class, asked after all models
-    positive : label, optional
-        the positive one of two classes, see `read_samples`
-    folds : int, default 5
-        on how many the plan is judged
-
-    Returns
-    -------
-    Cascade
-        .table .cost .losses .last .send(reader, expected)
-
-    Raises
-    ------
-    ValueError
-        For models that hand over scores without a scale, negative prices, and for less than two readers.
-
-    Notes
-    -----
-    The order of the readers is the user's; a reader that is not worth its price is asked for no row. Two
-    plans are compared by `loss_difference` of their losses. Chow (1970) is the case of one model and one
-    price, Chen, Zaharia and Zou (2023) that of several models with thresholds by search.
-
-    Examples
-    --------
-    >>> p = [.02, .97, .45, .05, .55, .9] * 20
-    >>> plan = cascade([0, 1, 0, 0, 1, 1] * 20, {"small": p}, [[0, 1], [5, 0]], prices={"person": .1})
-    >>> plan.send("small", [.02, .5]).tolist()
-    ['small', 'person']
-    """
-    samples = read_samples(y_true, _several(models, prices), costs, positive=positive)
-    names, score, loss, low, high = _readings(samples, prices)
-    price = np.array([prices.get(name, 0.0) for name in names], float)
-    fold = stratified_folds(samples.y, folds, order=samples.order, rng=0)
-
-    def judge(inside, outside):
-        return _route(_plan(score[:, inside], loss[:, inside], price), score[:, outside])
-
-    path = out_of_fold(fold, judge)
-    last = path.shape[1] - 1 - path[:, ::-1].argmax(1)
-    losses = loss[last, np.arange(len(last))] + path @ price
-    bounds = (low + price[0], high + price.sum())
-    cost = loss_interval(losses, bounds=bounds)
-    label, answers = objects(names), np.bincount(last, minlength=len(names)) / len(last)
-    return Cascade(label, price, path.mean(0), answers, losses, last, cost, tuple(_plan(score, loss, price)))
-
-
-def _several(models, prices) -> Mapping:
-    "The models, where they and the prices are mappings of at least two readers."
-    if not isinstance(models, Mapping):
-        raise ValueError(f"models: a mapping name -> posteriors is needed, got {models!r:.60}")
-    if not isinstance(prices, Mapping):
-        raise ValueError(f"prices: a mapping name -> price is needed, got {prices!r:.60}")
-    if not models or len({*models, *prices}) < 2:
-        raise ValueError("prices: with a single reader nothing is to be planned; add another one's price")
-    for name, price in prices.items():
-        check_range(price, f"prices[{name!r}]", 0, np.inf, ends="[)", shape=(), hint="a gain is a lower cost")
-    return models
-
-
-def _readings(samples: Samples, prices: Mapping) -> tuple:
-    """Names of the readers; (R, N) expected cost of their best decisions as they see it, and what these cost;
-    the least and the largest loss.
-    """
-    costs = samples.costs if samples.own is None else samples.own
-    table = np.broadcast_to(costs.array, (len(samples), *samples.costs.shape))
-    rows = np.arange(len(samples))
-    bill = table[rows, samples.y]
-    people = [name for name in prices if name not in samples.models]
-    score, loss = np.zeros((2, len(samples.models) + len(people), len(samples)))
-    for j, (name, given) in enumerate(samples.models.items()):
-        if isinstance(given, Scores):
-            raise ValueError(f"models[{name!r}]: scores have no scale; calibrate them, or give decisions")
-        if isinstance(given, Decisions):
-            loss[j] = bill[rows, given.values]
-            continue
-        refuse_told(samples.told_by_costs, "decisions that were taken elsewhere read none; in evaluate, with")
-        decided = bayes_decisions(given.values, costs)
-        loss[j] = bill[rows, decided]
-        score[j] = (given.values * table[rows, :, decided]).sum(1)
-    loss[len(samples.models) :] = bill.min(1)
-    return [*samples.models, *people], score, loss, *attainable(costs)
-
-
-def _plan(score: np.ndarray, loss: np.ndarray, price: np.ndarray) -> list:
-    "For each reader scores, and what its answer and each later reader are expected to cost there."
-    stages: list = []
-    worth: list = []
-    for own, answer, fee in zip(score[::-1], loss[::-1], price[::-1]):
-        ways = np.stack([answer, *worth])
-        at, place, many = np.unique(own, return_inverse=True, return_counts=True)
-        means = np.stack([np.bincount(place, way) for way in ways]) / many
-        stage = at, np.stack([isotonic_regression(mean, weights=many).x for mean in means])
-        stages.insert(0, stage)
-        chosen = _ways(stage, own).argmin(0)
-        worth.insert(0, fee + np.take_along_axis(ways, chosen[None], 0)[0])
-    return stages
-
-
-def _ways(stage: tuple, score: np.ndarray) -> np.ndarray:
-    "(W, n) what each way on is expected to cost; of ways that cost the same the answer comes first."
-    at, expected = stage
-    return np.stack([np.interp(score, at, way) for way in expected])
-
-
-def _route(stages: list, score: np.ndarray) -> np.ndarray:
-    "(n, R) who reads each row by a plan."
-    path = np.zeros(score.T.shape, bool)
-    path[:, 0] = True
-    for j, stage in enumerate(stages):
-        chosen = j + _ways(stage, score[j]).argmin(0)
-        here = np.flatnonzero(path[:, j])
-        path[here, chosen[here]] = True
-    return path

@@ -6,11 +6,11 @@
 #| code-fold: true
 from __future__ import annotations
 
-from .core import DataFrame, IntervalMethod, Labels, Matrix, VBox, Vector
+from .core import IntervalMethod, Labels, Matrix, VBox, Vector
 from .costs import Costs, attainable
 
 # %% auto #0
-__all__ = ['LabelBounds', 'bounds_without_labels', 'TippingPoint', 'tipping_point', 'prediction_powered', 'explore_missing']
+__all__ = ['LabelBounds', 'bounds_without_labels', 'prediction_powered', 'explore_missing']
 
 # %% ../nbs/65_missing_labels.ipynb #mis003
 from dataclasses import replace
@@ -24,7 +24,6 @@ from cost_eval.core import (
     check_confidence,
     check_range,
     objects,
-    ratio,
     result,
     same_rows,
     short,
@@ -188,131 +187,6 @@ def bounds_without_labels(
     decides = "" if versus is None else "first" if high.high < 0 else "second" if low.low > 0 else ""
     share = float(case.labelled.mean())
     return LabelBounds(low.mean, high.mean, low.low, high.high, share, decides, low.confidence)
-
-# %% ../nbs/65_missing_labels.ipynb #tip002
-@result
-class TippingPoint(Result):
-    """How many samples without a label must be positive before the verdict turns; from `tipping_point`.
-
-    A row for each pair of decisions that differ: where both models decide alike, no label can matter.
-
-    Attributes
-    ----------
-    first, second : ndarray
-        (C,) the decision of either model
-    labelled, unlabelled : ndarray
-        (C,) samples with and without a label
-    positive : ndarray
-        (C,) share of positives among the labelled ones; NaN where none has a label
-    turns_at : ndarray
-        (C,) share of positives among the unlabelled ones at which both models cost the same, in the other
-        cells the unlabelled being as the labelled; NaN where no share does that, or a share is not known
-    turns_with : ndarray
-        (C,) the number of positives that is the first to reach it, coming from `positive`; NaN as above
-    difference : float
-        cost per sample, first minus second, if in each cell the unlabelled are as the labelled (Begg and
-        Greenes 1983); NaN where a cell has no label
-    verdict : str
-        which is the cheaper one then, "first" or "second"; "" where they cost the same or it is not known
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    labelled: np.ndarray
-    unlabelled: np.ndarray
-    positive: np.ndarray
-    turns_at: np.ndarray
-    turns_with: np.ndarray
-    difference: float
-    verdict: str
-
-    def frame_columns(self) -> dict:
-        "A row for each cell."
-        names = ("first", "second", "labelled", "unlabelled", "positive", "turns_at", "turns_with")
-        return {name: getattr(self, name) for name in names}
-
-    @property
-    def table(self) -> DataFrame:
-        "A row for each pair of decisions that differ, as a pandas DataFrame."
-        return self.to_frame()
-
-    def __repr__(self):
-        cheaper = f"the {self.verdict} is cheaper" if self.verdict else "no verdict"
-        alike = f"{short(self.difference)} a sample if unlabelled are as labelled"
-        return f"<first minus second {alike}: {cheaper}>"
-
-
-def tipping_point(
-    y_true: Labels, decisions: Labels, costs: Costs, *, versus: Labels, positive: Any = None
-) -> TippingPoint:
-    """How many of the samples without a label must be positive before the other model is the cheaper one.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) true labels of two classes; None, NaN or pandas' NA where there is none
-    decisions : array_like
-        (N,) decisions about all samples
-    costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
-        (2, M) or (N, 2, M), lower is better
-    versus : array_like
-        (N,) decisions of the other model; for "is it worth having?" those of doing without
-    positive : label, optional
-        the positive one of two classes, see `read_samples`
-
-    Returns
-    -------
-    TippingPoint
-        .table .difference .verdict
-
-    Raises
-    ------
-    ValueError
-        For more than two classes, and where no sample has a label.
-
-    Notes
-    -----
-    The difference is linear in the share of positives of a cell, so the turn has a closed form. With costs of
-    single samples the positives are taken to be average ones of their cell.
-
-    Examples
-    --------
-    >>> y = [0] * 80 + [1] * 10 + [None] * 60
-    >>> new, old = [0] * 90 + [1] * 60, [1] * 90 + [0] * 60
-    >>> y[90:96] = [0, 0, 0, 0, 0, 1]
-    >>> found = tipping_point(y, new, [[0, 1], [5, 0]], versus=old)
-    >>> found.verdict, found.turns_with.tolist()
-    ('first', [nan, 4.0])
-    """
-    if versus is None:
-        raise ValueError("versus: decisions to compare with are needed, got None; doing without, say")
-    case = _read(y_true, decisions, costs, versus, positive)
-    if case.table.shape[1] != 2:
-        got = case.table.shape[1]
-        raise ValueError(f"costs: two classes are needed, got {got}; see bounds_without_labels")
-    codes = np.stack([model.values for model in case.samples.models.values()])
-    pairs, cell = np.unique(codes, axis=1, return_inverse=True)
-    has, apart = case.labelled, pairs[0] != pairs[1]
-
-    def sums(part, weight=None):
-        return np.bincount(np.ravel(cell)[part], weight, pairs.shape[1])
-
-    labelled, unlabelled = sums(has), sums(~has)
-    share = ratio(sums(has, case.samples.y[has]), labelled)
-    none, every = (sums(~has, case.table[~has, k]) for k in (0, 1))  # all negative, all positive
-    guess = np.where(apart & (unlabelled > 0), none + share * (every - none), 0.0)
-    lost = np.isnan(guess)
-    rest = sums(has, case.seen).sum() + np.nan_to_num(guess).sum() - np.nan_to_num(guess)
-    rest = np.where(lost.sum() > lost, np.nan, rest)
-    turn = ratio(-(rest + none), every - none)
-    turn = np.where((turn >= 0) & (turn <= 1), turn, np.nan)
-    up, down = (f(turn * unlabelled + slack) for f, slack in ((np.ceil, -1e-9), (np.floor, 1e-9)))
-    count = np.where(turn > share, up, np.where(turn <= share, down, np.nan))
-    total = np.nan if lost.any() else float((rest + guess)[0]) / len(has)
-    verdict = "first" if total < 0 else "second" if total > 0 else ""
-    first, second = objects(case.samples.costs.decisions)[pairs[:, apart]]
-    labelled, unlabelled, share, turn, count = (v[apart] for v in (labelled, unlabelled, share, turn, count))
-    return TippingPoint(first, second, labelled, unlabelled, share, turn, count, total, verdict)
 
 # %% ../nbs/65_missing_labels.ipynb #mis050
 def prediction_powered(

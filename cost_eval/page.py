@@ -13,9 +13,9 @@ from .core import Axes, DataFrame, Figure
 
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
-           'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'tidy_ladder', 'panels_of',
-           'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page',
-           'markdown_page', 'flat_metrics', 'as_dict']
+           'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'panels_of', 'draw_panel',
+           'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
+           'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -26,7 +26,6 @@ from importlib import resources
 
 import numpy as np
 
-from .confusion import threshold_counts
 from cost_eval.core import (
     cheapest_first,
     check_choice,
@@ -40,14 +39,12 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix
 from .decisions import reliability
-from .plotting import COLORS, STYLE, display_name, ensure_axes, readable
+from .plotting import COLORS, STYLE, display_name, ensure_axes, label_lines
 from cost_eval.robustness import (
-    PREVALENCES,
-    as_percent,
     cost_line,
     model_color,
     nearest_changes,
-    plain_ticks,
+    what_changes,
 )
 
 # %% ../nbs/58_page.ipynb #58ab0001
@@ -121,7 +118,7 @@ def _verdict(report) -> _Verdict:
     else:
         state = "use" if saved["told_apart"] else "unsure"
     second, winner = report.best.loc[1, "model"] if len(report.best) > 1 else "", report.winner
-    low, high = (top["low"], top["high"]) if winner is None else (winner.low, winner.high)
+    low, high = (top["low"], top["high"]) if winner is None else (winner.low[0], winner.high[0])
     own, saving = (float(top["cost"]), float(low), float(high)), float(saved["saving"])
     doing_without = float(naive["cost"]), float(naive["low"]), float(naive["high"])
     apart = second and _row(report.differences, ["first", "second"], {model, second})["told_apart"]
@@ -288,7 +285,7 @@ def why_no_map(report: Any) -> str:
     case = report._case
     if case.costs.shape != (2, 2) or case.own is not None or not has_ratio(case.costs):
         need = "two classes, two decisions and one cost matrix"
-        return f"the map needs {need}; for other costs use uncertain_costs"
+        return f"the map needs {need}; for other costs give scenarios"
     if case.capacity is not None:
         return "a limit on how many can be decided positive is not a point of the map"
     if case.require is not None:
@@ -310,31 +307,9 @@ def _change(report) -> str:
         return _undone(report)
     case = report._case
     at = case.costs.cost_ratio, float(case.priors[1])
-    here, changes = report._once("change", lambda: nearest_changes(case, report._lines, at))
+    changes = report._once("change", lambda: nearest_changes(case, report._lines, at))
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
-    ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
-
-    def share(times) -> str:
-        odds = times * at[1] / (1 - at[1])
-        return f"{_round(100 * odds / (1 + odds))} %"
-
-    if not changes:
-        wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
-        often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
-        return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
-    side = {factor: "above" if factor > 1 else "below" for factor in changes}
-    there = " or ".join(f"{side[times]} about {_round(times * at[0])}" for times in changes)
-    often = " or ".join(f"{side[times]} about {share(times)}" for times in changes)
-    each = ", ".join(f"{names[other]} {side[times]}" for times, other in changes.items())
-    others = [*dict.fromkeys(names[other] for other in changes.values())]
-    who = "another" if len(others) > 1 else others[0]
-    who += " would be the cheapest" + f": {each}" * (len(others) > 1)
-    return f"At a cost ratio {there} {ratio}, or a prevalence {often} {prevalence}, {who}."
-
-
-def _round(value: float) -> str:
-    "Three digits, without an exponent."
-    return f"{float(f'{value:.3g}'):,.10g}"
+    return what_changes(names, at, changes)
 
 
 def _undone(report) -> str:
@@ -365,12 +340,12 @@ def _undone(report) -> str:
 def _cases(case, decided, other, can) -> tuple[float, float]:
     "How many cases, each as much costlier as can occur, undo a lead; and how much costlier that is."
     gap = case.losses(other) - case.losses(decided)
-    lead = float(np.average(gap, weights=case.weight_at_priors))
+    lead = float(np.average(gap, weights=case.mass_at_priors))
     most = case.attainable(None, can)[1]
     if not case.shifted:
         more, size, rest = most.max(keepdims=True), np.array([case.n]), 0.0
     else:
-        weight = np.ones(len(gap)) if case.weight is None else case.weight
+        weight = np.ones(len(gap)) if case.mass is None else case.mass
         of_class = ratio(np.bincount(case.y, weight * gap, len(most)), case.class_sizes, undefined=0.0)
         more, size, rest = most, case.samples_of_classes, case.priors * of_class - lead
     undo = (case.priors * more if case.shifted else more) + rest
@@ -385,7 +360,7 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, and what errors cost
     mains : list
         the models' decisions by the declared rule, each with `.model` and `.decisions`
@@ -432,7 +407,7 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
 def _never_seen(case, entry) -> list[str]:
     "The costliest error, if a model never made it."
     costs = case.costs.array
-    unseen = (case.count(entry.decisions) == 0) & (costs == costs.max())
+    unseen = (case.cells(entry.decisions) == 0) & (costs == costs.max())
     if not unseen.any() or case.samples_of_classes[unseen.any(1)].min() == 0 or costs.max() == costs.min():
         return []
     i, j = np.argwhere(unseen)[0]
@@ -708,37 +683,6 @@ def short_ladder(report: Any) -> DataFrame:
     constant = ladder[ladder["rule"] == "constant"]
     return ladder if len(constant) <= 4 else ladder.drop(constant.index[:-2])
 
-
-def tidy_ladder(ladder: Any) -> DataFrame:
-    """One row a statistic; cost and outperformance score with their intervals.
-
-    Parameters
-    ----------
-    ladder : DataFrame
-        of a report
-
-    Returns
-    -------
-    DataFrame
-        columns model, rule, statistic, value, low, high
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> tidy_ladder(report.ladder).columns.tolist()
-    ['model', 'rule', 'statistic', 'value', 'low', 'high']
-    """
-    drop = ["main", "low", "high", "ops_low", "ops_high"]
-    tidy = ladder.drop(columns=drop, errors="ignore").melt(["model", "rule"], var_name="statistic")
-    for end in ("low", "high"):
-        known = {"cost": ladder[end], "ops": ladder.get("ops_" + end)}
-        parts = [known.get(name) for name in tidy["statistic"].drop_duplicates()]
-        tidy[end] = np.concatenate([np.full(len(ladder), np.nan) if p is None else p for p in parts])
-    return tidy
-
 # %% ../nbs/58_page.ipynb #2c2566f9
 ABOUT = {
     "population": "who was sampled, where and when",
@@ -749,7 +693,7 @@ ABOUT = {
 
 
 def _for_the_record(report, about: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    "(item, sentence) of what a report on paper should say: what only people know, and what the report knows."
+    "(item, sentence) of what a report on paper should say, beside its lines and tables."
     about = {str(k): str(v) for k, v in (about or {}).items()}
     said = [(item, about.pop(item, f"not stated ({hint})")) for item, hint in ABOUT.items()]
     made, counted = report.provenance, zip(report.classes, report._case.samples_of_classes)
@@ -758,51 +702,10 @@ def _for_the_record(report, about: Mapping[str, Any] | None) -> list[tuple[str, 
         *said,
         *about.items(),
         ("samples", f"{report.n}: {sizes}"),
-        ("prevalence", _prevalence(report)),
         ("models", "; ".join(f"{name}: {words}" for name, words in report.taken.items())),
-        ("decisions", _rules(report)),
-        ("calibration", _calibration(report)),
-        ("discrimination", _discrimination(report)),
-        ("net benefit", _net_benefit(report)),
         ("uncertainty", f"{percent(report.confidence)} intervals; what is promised: {report.guarantee}."),
-        ("limits", " ".join(report.notes) or "none was found by the checks of the report"),
         ("made by", ", ".join(f"{key} {value}" for key, value in made.items())),
     ]
-
-
-def _prevalence(report) -> str:
-    seen, target = (_shares(report.classes, part) for part in (report.sample_priors, report.priors))
-    same = np.allclose(report.sample_priors, report.priors)
-    return f"in the sample {seen}; costs are for {'the same' if same else target}"
-
-
-def _calibration(report) -> str:
-    "What raw posteriors cost more than calibrated ones."
-    rows = report._rungs[np.isfinite(report._rungs["calibration_loss"])]
-    each = [f"{m} {four_digits(c)}" for m, c in zip(rows["model"], rows["calibration_loss"])]
-    if not each:
-        return "no posteriors"
-    return "raw posteriors cost more than calibrated ones, per case: " + ", ".join(each)
-
-
-def _discrimination(report) -> str:
-    rows = report.areas.to_dict("records")
-    each = [f"{r['model']} {r['auc']:.3f} ({r['low']:.3f} to {r['high']:.3f})" for r in rows]
-    if not each:
-        return "no scores of two classes"
-    return "area under the ROC curve " + ", ".join(each) + " (normal interval of log odds, no guarantee)"
-
-
-def _net_benefit(report) -> str:
-    "In units of true positives per case, at the threshold that the costs imply."
-    case = report._case
-    if case.costs.shape != (2, 2) or not has_ratio(case.costs):
-        return "defined for two classes, each with its own right decision"
-    miss = case.costs.array[1, 0] - case.costs.array[1, 1]
-    base = case.costs.array[:, 0] @ case.priors
-    rows = zip(report.best["model"], report.best["cost"])
-    each = ", ".join(f"{model} {four_digits((base - cost) / miss)}" for model, cost in rows)
-    return f"against deciding {case.costs.decisions[0]} always, in true positives per case: {each}"
 
 # %% ../nbs/58_page.ipynb #ee0d75a4
 _MOST_MODELS = 6  # that a panel of curves shows
@@ -849,141 +752,45 @@ def _bar(ax, k: int, row, value: str, color: str):
     ax.plot(row[value], k, "o", color="black", ms=4)
 
 # %% ../nbs/58_page.ipynb #a5a346bd
-def _curves(report) -> dict:
-    "Counts at all thresholds of each model's output, as shares of the deployment, as fine as a figure shows."
-    case, found = report._case, {}
-    for scored in report._scored[:_MOST_MODELS]:
-        counts = threshold_counts(case.y == 1, scored.score, sample_weight=case.weight_at_priors).counts
-        along = np.cumsum(np.r_[0, np.hypot(np.diff(counts.fpr), np.diff(counts.tpr))])
-        seen = np.unique(np.searchsorted(along, np.linspace(0, along[-1], 800)))
-        found[scored.name] = counts[np.minimum(seen, len(along) - 1)]
-    return found
-
-
-def _name_lines(ax, names):
-    "Write each line's name on it or beside it, where the other lines and words are farthest away."
-    to_axes = ax.transData + ax.transAxes.inverted()
-    at, heights = np.linspace(0, 1, 101), {}
-    ax.autoscale_view()
-    for line in ax.get_lines():
-        if line.get_label() in names:
-            x, y = to_axes.transform(np.column_stack(line.get_data())).T
-            order = np.argsort(x, kind="stable")
-            heights[line] = np.interp(at, x[order], y[order], left=np.nan, right=np.nan)
-    taken = []
-    for said in ax.texts:
-        (x0, y0), (x1, y1) = ax.transAxes.inverted().transform(said.get_window_extent())
-        taken.append(((x0 + x1) / 2, (y0 + y1) / 2, (x1 - x0) / 2))
-    for line, own in heights.items():
-        half = min(0.5, 3.5 * len(line.get_label()) / (72 * ax.get_window_extent().width / ax.figure.dpi))
-        others = [other for there, other in heights.items() if there is not line]
-        best, room = (0.5, 0.5), -np.inf
-        for x, y in zip(at, own):
-            under = np.abs(at - x) <= half
-            for off in (0, -0.07, 0.07, -0.14, 0.14) if half <= x <= 1 - half and np.isfinite(y) else ():
-                z = np.clip(y + off, 0.04, 0.96)
-                gaps = [np.nanmin(np.abs(other[under] - z), initial=0.3) for other in others]
-                gaps += [np.hypot(z - v, max(0, abs(x - u) - half - w)) - 0.03 for u, v, w in taken]
-                free = min([*gaps, 0.3]) - 0.5 * abs(z - y)
-                if free > room:
-                    best, room = (x, z), free
-        taken.append((*best, half))
-        box = {"fc": "white", "ec": "none", "alpha": 0.75, "pad": 0.8}
-        middle = {"ha": "center", "va": "center"}
-        look = middle | {"color": readable(line.get_color()), "fontsize": 9, "bbox": box}
-        ax.text(*best, line.get_label(), transform=ax.transAxes, **look)
-
-
 def _mark_here(ax, x):
     "A vertical line at the report's own prevalence or threshold."
     ax.axvline(x, color="0.3", ls=":", lw=1)
     place = {"xycoords": ax.get_xaxis_transform(), "xytext": (3, -2), "textcoords": "offset points"}
     ax.annotate("here", (x, 1), va="top", fontsize=9, weight="bold", **place)
 
-
-def _plot_roc(report, ax):
-    "ROC curves with the cheapest isocost line of each."
-    curves = _curves(report)
-    slope = (1 - report.priors[1]) / (report.priors[1] * report.costs.cost_ratio)
-    for k, (name, c) in enumerate(curves.items()):
-        ax.plot(c.fpr, c.tpr, color=model_color(k), ls="-", lw=1.5, label=name)
-        best = int(np.argmax(c.tpr - slope * c.fpr))
-        ax.plot(c.fpr[best], c.tpr[best], "o", color=model_color(k), ms=6)
-        x = np.array([0, 1])
-        ax.plot(x, c.tpr[best] + slope * (x - c.fpr[best]), color=model_color(k), ls=":", lw=1)
-    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="false positive rate", ylabel="true positive rate")
-    _name_lines(ax, curves)
-    ax.set_title("ROC; dotted: equal cost", fontsize=10)
-
-
-def _plot_precision_recall(report, ax):
-    "Precision against recall, with the isocost contour through each model's cheapest point."
-    curves, ratio = _curves(report), report.costs.cost_ratio
-    recall = np.linspace(1e-3, 1, 300)
-    for k, (name, c) in enumerate(curves.items()):
-        ax.plot(c.tpr[1:], c.precision[1:], color=model_color(k), ls="-", lw=1.5, label=name)
-        score = (c.fp + ratio * c.fn) / c.p
-        best = int(np.argmin(score))
-        ax.plot(c.tpr[best], c.precision[best], "o", color=model_color(k), ms=6)
-        alarms = score[best] - ratio * (1 - recall)  # false alarms per positive on the contour
-        with np.errstate(divide="ignore", invalid="ignore"):
-            contour = np.where(alarms >= 0, recall / (recall + alarms), np.nan)
-        ax.plot(recall, contour, color=model_color(k), ls=":", lw=1)
-    ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
-    _name_lines(ax, curves)
-    ax.set_title("precision and recall; dotted: equal cost", fontsize=10)
-
 # %% ../nbs/58_page.ipynb #500701bf
-def _plot_lines(ax, x, found, scale):
-    "A line and a band for each of the first models; the two constant decisions, dashed."
-    for k, name in enumerate(found.names[:_MOST_MODELS]):
-        line, *ends = (scale(values[k]) for values in (found.cost, found.low, found.high))
-        ax.plot(x, line, color=model_color(k), ls="-", lw=1.5, label=name)
-        ax.fill_between(x, *ends, color=model_color(k), alpha=0.2, lw=0)
-    for constant in found.constant:
-        ax.plot(x, scale(constant), color="0.5", ls="--", lw=0.8)
-
-
-def _plot_cost_curves(report, ax):
-    "Cost, as a share of the better constant decision's, against the prevalence: a row of the map."
-    odds = np.geomspace(1e-2, 1e2, 101) * report.priors[1] / (1 - report.priors[1])
-    at = np.full(len(odds), report.costs.cost_ratio), odds / (1 + odds)
-    found = cost_line(report._case, report._lines[:_MOST_MODELS], *at, report.confidence)
-    least = found.constant.min(0)
-    _plot_lines(ax, at[1], found, lambda cost: cost / least)
-    ax.set(xscale="logit", xlabel="prevalence", ylabel="cost (1: no model)", ylim=(0, 1.6))
-    plain_ticks(ax.xaxis, at[1], PREVALENCES, as_percent)
-    _mark_here(ax, report.priors[1])
-    _name_lines(ax, found.names)
-    ax.set_title("cost curve; dashed: constant decisions", fontsize=10)
-
-
 def _plot_decision_curves(report, ax):
     "Net benefit against the threshold probability 1/(1 + cost ratio): a column of the map."
     prevalence, own = report.priors[1], 1 / (1 + report.costs.cost_ratio)
-    threshold = np.linspace(min(1, 4 * max(own, prevalence)), 0, 102)[1:-1]
+    threshold = np.linspace(0, min(1, 4 * max(own, prevalence)), 102)[1:-1]
     at = 1 / threshold - 1, np.full(len(threshold), prevalence)
-    found = cost_line(report._case, report._lines[:_MOST_MODELS], *at, report.confidence)
-    _plot_lines(ax, threshold, found, lambda cost: prevalence - threshold / (1 - threshold) * cost)
+    lines, odds = report._lines[:_MOST_MODELS], threshold / (1 - threshold)
+    for k, costs in enumerate(cost_line(report._case, lines, *at, report.confidence)):
+        benefit, *ends = prevalence - odds * costs
+        seen = np.where(benefit < -0.15 * prevalence, np.nan, benefit)  # its name is put where it ends
+        ax.plot(threshold, seen, color=model_color(k), ls="-", lw=1.5, label=lines[k].name)
+        ax.fill_between(threshold, *ends, color=model_color(k), alpha=0.2, lw=0)
+    for everybody in (prevalence - odds * (1 - prevalence), 0 * odds):
+        ax.plot(threshold, everybody, color="0.5", ls="--", lw=0.8)
     ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
     ax.set_title("decision curve; dashed: all, none", fontsize=10)
     ax.locator_params(axis="x", nbins=5)
     _mark_here(ax, own)
-    _name_lines(ax, found.names)
+    label_lines(ax)
 
 
 def _plot_calibration(report, ax):
     "Reliability of the posteriors as they were handed over, and after calibration (dotted)."
     ax.plot([0, 1], [0, 1], color="0.6", ls="-", lw=0.8)
     positive = report._case.y == 1
-    for k, scored in enumerate(report._scored[:_MOST_MODELS]):
-        for p, style in ((scored.posterior, "o-"), (scored.calibrated, ".:")):
+    for k, (name, raw, calibrated) in enumerate(report._scored[:_MOST_MODELS]):
+        for p, style in ((raw, "o-"), (calibrated, ".:")):
             if p is not None:
                 found = reliability(positive, p, bins=10)
-                label = scored.name if style == "o-" or scored.posterior is None else None
+                label = name if style == "o-" or raw is None else None
                 ax.plot(found.predicted, found.observed, style, color=model_color(k), ms=4, lw=1, label=label)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
-    _name_lines(ax, [scored.name for scored in report._scored])
+    label_lines(ax)
     ax.set_title("reliability; dotted: calibrated", fontsize=10)
 
 # %% ../nbs/58_page.ipynb #87092b44
@@ -991,10 +798,7 @@ PANELS = {
     "ladder": (_plot_ladder, "cost of every constant decision, model and rule with intervals"),
     "map": (lambda report, ax: report.robustness().plot(ax), "cheapest model by prevalence and cost ratio"),
     "differences": (_plot_differences, "differences in cost of pairs of models with intervals"),
-    "cost curve": (_plot_cost_curves, "cost of each model by prevalence with bands"),
     "decision curve": (_plot_decision_curves, "net benefit of each model by threshold with bands"),
-    "roc": (_plot_roc, "true against false positive rates with lines of equal cost"),
-    "precision-recall": (_plot_precision_recall, "precision against recall with contours of equal cost"),
     "reliability": (_plot_calibration, "share of positives by mean posterior"),
 }
 
@@ -1019,13 +823,13 @@ def panels_of(report: Any) -> list[str]:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> panels_of(report)
-    ['ladder', 'map', 'differences', 'cost curve', 'decision curve']
+    ['ladder', 'map', 'differences', 'decision curve']
     """
     shown = ["ladder"] if why_no_map(report) else ["ladder", "map"]
     shown += ["differences"] if len(report.differences) else []
     if "map" in shown:
-        shown += ["cost curve", "decision curve"]
-        shown += ["roc", "precision-recall", "reliability"] if report._scored else []
+        shown += ["decision curve"]
+        shown += ["reliability"] if report._scored else []
     return shown
 
 
@@ -1089,13 +893,13 @@ def draw_report(report: Any) -> Figure:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> len(draw_report(report).axes)
-    6
+    4
     """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     shown = panels_of(report)
     rows: list[list] = [[*shown[i : i + 2], None][:2] for i in range(0, len(shown), 2)]
     heights = [max(3.3, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
-    figure = figure_class(figsize=(8.6, sum(heights)), layout="constrained")
+    figure = figure_class(figsize=(8.2, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     for row, part in zip(rows, parts):  # each row by itself: long names on one leave the others their width
         for panel, ax in zip(row, part.subplots(1, len(row), squeeze=False)[0]):
@@ -1437,22 +1241,20 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
 _SHORT = ("cost", "low", "high", "nec", "net_benefit", "accuracy", "recall", "precision")
 
 
-def flat_metrics(report: Any, *, all: bool = False) -> dict:
+def flat_metrics(report: Any) -> dict:
     """Numbers under flat names, of letters, digits, points, dashes, slashes: what experiment trackers take.
 
     Parameters
     ----------
     report : Report
         from `evaluate`
-    all : bool, default False
-        every number of the ladder, of differences and areas; without it of each model by its declared rule
-        the cost with its interval, NEC, net benefit, accuracy, recall and precision, where they are defined,
-        what it saves against the best decision for everybody, and the probability that it is the cheapest
 
     Returns
     -------
     dict
-        "model/rule/statistic" -> float; undefined numbers are left out
+        "model/rule/statistic" -> float: of each model by its declared rule the cost with its interval, NEC,
+        net benefit, accuracy, recall and precision, what it saves against the best decision for everybody,
+        and the probability that it is the cheapest; undefined numbers are left out
 
     Examples
     --------
@@ -1464,16 +1266,9 @@ def flat_metrics(report: Any, *, all: bool = False) -> dict:
     0.167
     """
     found: dict = {}
-    for row in report.ladder[report.ladder["main"] | all].to_dict("records"):
+    for row in report.ladder[report.ladder["main"]].to_dict("records"):
         head = f"{_flat(row['model'])}/{_flat(row['rule'])}"
-        numbers = {k: v for k, v in row.items() if k not in ("model", "rule", "main")}
-        numbers = {k: v for k, v in numbers.items() if all or k in _SHORT}
-        found |= {f"{head}/{_flat(k)}": float(v) for k, v in numbers.items()}
-    for row in report.differences.to_dict("records") if all else ():
-        head = f"difference/{_flat(row['first'])}/{_flat(row['second'])}"
-        found |= {f"{head}/{k}": float(row[k]) for k in ("difference", "low", "high", "p_value")}
-    for row in report.areas.to_dict("records") if all else ():
-        found |= {f"{_flat(row['model'])}/auc/{k}": float(row[k]) for k in ("auc", "low", "high")}
+        found |= {f"{head}/{k}": float(row[k]) for k in _SHORT if k in row}
     for row in report.against_constant.to_dict("records"):
         found |= {f"{_flat(row['model'])}/saving/{k}": float(row[k]) for k in _SAVING}
     for row in report.best.to_dict("records"):

@@ -18,7 +18,6 @@ __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_po
            'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -918,16 +917,12 @@ class RuleCounts(Result):
         (N,) cost of each row where rows have costs, weights or clusters; (0,) where the counts say all
     bounds : tuple
         least and largest loss that can occur
-    rows : tuple of str
-        a checksum of each block of rows
     rule : DecisionRule
         that decided
     cells : ndarray
         (N,) cell of the counts of each row, as `losses`
     sample_weight, clusters : ndarray
         (N,) as given; (0,) where they were not
-    largest : float or None
-        the stated largest amount; NaN where rows have costs of their own and none was stated
     """
 
     counts: np.ndarray
@@ -935,12 +930,10 @@ class RuleCounts(Result):
     beyond: np.ndarray
     losses: np.ndarray
     bounds: tuple
-    rows: tuple
     rule: DecisionRule
     cells: np.ndarray
     sample_weight: np.ndarray
     clusters: np.ndarray
-    largest: float | None
 
     def __add__(self, other: RuleCounts) -> RuleCounts:
         "Those of both parts."
@@ -958,14 +951,14 @@ class RuleCounts(Result):
     @property
     def _kind(self) -> tuple:
         "Which rows it is of: with costs, weights, clusters of their own?"
-        return *(len(getattr(self, name)) > 0 for name in _OF_ROWS), str(self.largest)
+        return tuple(len(getattr(self, name)) > 0 for name in _OF_ROWS)
 
     def __repr__(self):
         return f"<RuleCounts of {int(self.counts.sum())} rows by {self.rule!r}>"
 
 
 _OF_ROWS = ("losses", "cells", "sample_weight", "clusters")
-_ADDED = ("counts", "rows", "outside", "beyond")
+_ADDED = ("counts", "outside", "beyond")
 
 
 def count_rule(
@@ -1034,19 +1027,14 @@ def count_rule(
     weight = np.empty(0) if sample_weight is None else check_weights(sample_weight, len(y))
     units = np.empty(0) if clusters is None else check_1d(clusters, "clusters", len(y))
     look, (K, M) = rule.look(values), rule.costs.shape
-    beyond = look.pop("beyond")
     cells = code * M + decided
-    told = np.array([code, decided], float).tobytes() + repr(look).encode() + weight.tobytes()
-    data = hashlib.sha256(told).hexdigest()[:12]
     counts = np.bincount(cells, minlength=K * M).reshape(K, M)
     plain = table.array.ndim == 2 and sample_weight is None and clusters is None
     whose = (np.arange(len(y)),) if table.array.ndim == 3 else ()
     paid = table.array[*whose, code, decided]
     kept = [paid[:0], cells[:0]] if plain else [paid, cells]
-    ends = attainable(table, largest=largest)
-    largest = np.nan if largest is None and table.array.ndim == 3 else largest
-    of_rows = kept[1], weight, units, largest
-    return RuleCounts(counts, look["outside"], beyond, kept[0], ends, (data,), rule, *of_rows)
+    seen, ends = (look["outside"], look["beyond"]), attainable(table, largest=largest)
+    return RuleCounts(counts, *seen, kept[0], ends, rule, kept[1], weight, units)
 
 # %% ../nbs/22_how_many.ipynb #chkrule2
 @result
@@ -1063,10 +1051,8 @@ class RuleCheck(Result):
         what differs from the rows that the rule was fitted on: in shares, the range of the values, or cost,
         each at a level of .01 / 3; nothing with weights or clusters. The level holds over rules and the rows
         that each was fitted on, not for each rule: one that saw a narrow range is told so more often
-    history : dict
-        this check and those before it, for the next one; no rows
     n : int
-        rows, of all checks
+        rows
     confidence : float
         that "kept" is true, and that "broken" is
     notes : tuple of str
@@ -1076,7 +1062,6 @@ class RuleCheck(Result):
     verdict: str
     table: Any
     drift: tuple
-    history: dict
     n: int
     confidence: float
     notes: tuple
@@ -1091,7 +1076,7 @@ class RuleCheck(Result):
         return self.table
 
     def __repr__(self):
-        return f"<RuleCheck: {self.verdict}, {self.n} rows, {len(self.history['checks'])} checks>"
+        return f"<RuleCheck: {self.verdict}, {self.n} rows>"
 
 
 def check_rule(
@@ -1099,7 +1084,6 @@ def check_rule(
     *,
     max_cost: float | None = None,
     min_rates: Mapping[str, float] | None = None,
-    history: Mapping[str, Any] | None = None,
     heaviest: float | None = None,
     confidence: float = 0.95,
 ) -> RuleCheck:
@@ -1120,11 +1104,6 @@ def check_rule(
     min_rates : mapping, optional
         rate -> its least value, of two classes and decisions: "recall", "specificity", "precision", "npv",
         "accuracy"
-    history : mapping, optional
-        `.history` of the check before, or {} for the first: the checks are then looks at one sequence, and
-        the confidence holds for all of them, however many there will be. None: this look is the only one.
-        With weights or clusters it needs `heaviest`, with costs of the rows `largest` of `count_rule`: the
-        same in each check; a cluster is to be in one check only
     heaviest : float, optional
         what a row, or a cluster, can weigh at most, known beforehand; None: the heaviest seen
     confidence : float, default 0.95
@@ -1133,12 +1112,12 @@ def check_rule(
     Returns
     -------
     RuleCheck
-        .verdict .table .drift .exit_code .history
+        .verdict .table .drift .exit_code
 
     Raises
     ------
     ValueError
-        Without a requirement, for the history of another rule, and for rows that it holds already.
+        Without a requirement, and for a cap below what a unit weighs.
 
     Examples
     --------
@@ -1155,28 +1134,19 @@ def check_rule(
     confidence = check_confidence(confidence)
     asked = _requirements(counts, max_cost, min_rates)
     heaviest = _heaviest(counts, heaviest)
-    told = _looks(counts, history, heaviest)
     tail = 1 - confidence
-    if history is None:
-        rows = [_one_look(counts, one, heaviest, tail, tail / len(asked)) for one in asked]
-    else:
-        rows = [_all_looks(told["checks"], one, tail, tail / len(asked)) for one in asked]
+    rows = [_judged(counts, one, heaviest, tail, tail / len(asked)) for one in asked]
     columns = ("requirement", "limit", "estimate", "low", "high", "verdict")
     table = pandas().DataFrame(rows, columns=columns)
     said = list(table["verdict"])
     verdict = "broken" if "broken" in said else "undecided" if "undecided" in said else "kept"
-    n = int(sum(np.sum(check["counts"]) for check in told["checks"]))
-    notes = (_LOOKS[history is not None], *[_UNEQUAL] * _weighs(counts))
-    return RuleCheck(verdict, table, tuple(_drift(counts)), told, n, confidence, notes)
+    notes = (_ONE_LOOK, *[_UNEQUAL] * _weighs(counts))
+    return RuleCheck(verdict, table, tuple(_drift(counts)), int(counts.counts.sum()), confidence, notes)
 
 # %% ../nbs/22_how_many.ipynb #chkrule3
 #| code-fold: true
-#| code-summary: "One look, and all looks"
-_CHECKS = "cost_eval checks of a rule"
-_LOOKS = (
-    "A single look: repeated on new rows each week, it will err some week; history= makes them one sequence.",
-    "One sequence of checks: the confidence holds for all of them together.",
-)
+#| code-summary: "One look"
+_ONE_LOOK = "A single look: repeated on new rows each week, it will err some week."
 _UNEQUAL = "Weights or clusters: the rows were not compared with those that the rule was fitted on."
 _RAISED = 0.01 / 3  # how often unchanged rows are said to have other shares, as values beyond, as a cost
 _RATE_NAMES = ("recall", "specificity", "precision", "npv", "accuracy")
@@ -1259,69 +1229,6 @@ def _heaviest(counts: RuleCounts, heaviest) -> float | None:
     return heaviest
 
 
-def _looks(counts: RuleCounts, history, heaviest) -> dict:
-    "Each check so far, this one the last: counts, checksums and, where rows count unlike, sums of bets."
-    now: dict = {"counts": counts.counts.tolist(), "rows": list(counts.rows)}
-    scale, units = counts.bounds, None
-    if history is not None and len(counts.cells):
-        if _weighs(counts) and heaviest is None:
-            raise ValueError("history: of weights or clusters needs heaviest=, what one can weigh at most")
-        if counts.largest is not None and np.isnan(counts.largest):
-            raise ValueError(
-                "history: each row has its own costs, whose range nobody knows beforehand; say the largest "
-                "amount, count_rule(..., largest=), or check without"
-            )
-        units = {"heaviest": heaviest, "bounds": [float(end) for end in scale]}
-        every = dict.fromkeys(_RATE_NAMES, 1.0) if counts.counts.shape == (2, 2) else {}
-        asked = [_cost_asked(counts, 0.0), *_rates(counts, {**counts.rule.require, **every})]
-        now["bets"] = {one.name: _bets(one, *_unit_means(counts, one, heaviest)) for one in asked}
-    told = {"schema": _CHECKS, "version": 1 if units is None else 2, "units": units}
-    told["rule"] = _digest(counts.rule)
-    before = [] if history in (None, {}) else _read_checks(counts, history, told)
-    return told | {"checks": [*before, now]}
-
-
-def _read_checks(counts: RuleCounts, history, now: dict) -> list:
-    "The checks of a history, of this rule and of rows of this kind."
-    if not isinstance(history, Mapping) or history.get("schema") != _CHECKS:
-        raise ValueError(
-            f"history: no checks that check_rule wrote, got {history!r:.60}; begin a new one with {{}}"
-        )
-    if history.get("version") not in (1, 2):
-        raise ValueError(f"history: of version {history.get('version')!r}; begin a new one with {{}}")
-    if history.get("rule") != now["rule"]:
-        raise ValueError("history: of another rule; each rule has checks of its own, begin with {}")
-    if history.get("units") != now["units"]:
-        raise ValueError(
-            f"history: of {history.get('units')}, but these rows are of {now['units']}; weights, "
-            "clusters, costs of rows and stated caps must be the same in each check; begin a new one with {}"
-        )
-    try:
-        checks, shapes = history["checks"], {counts.counts.shape, (2, len(STAKES))}
-        read = {np.shape(check["counts"]) for check in checks}
-        read |= {np.shape([one["won"], one["lost"]]) for c in checks for one in c.get("bets", {}).values()}
-        known = [k for k, check in enumerate(checks, 1) if {*counts.rows} & {*check["rows"]}]
-        if read - shapes:
-            raise ValueError("counts of another shape")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"history: damaged ({error!r}); begin a new one with {{}}") from None
-    if known:
-        raise ValueError(f"history: these rows are check {known[0]} already; a check needs new rows")
-    return checks
-
-
-def _digest(rule: DecisionRule) -> str:
-    "A checksum of a rule."
-    return hashlib.sha256(repr(sorted(rule.content.items())).encode()).hexdigest()[:12]
-
-
-def _judged(asked: _Asked, estimate: float, low: float, high: float, broken) -> tuple:
-    "A row of the table; a cost is to stay below its limit, a recall above."
-    kept = low >= asked.limit if asked.least else high <= asked.limit
-    verdict = "broken" if broken else "kept" if kept else "undecided"
-    return asked.name, asked.limit, estimate, low, high, verdict
-
-
 def _interval_of(counts: RuleCounts, asked: _Asked, confidence: float, heaviest=None) -> Any:
     "Interval of a mean by one look; None where nothing is there to tell it by."
     table = counts.counts
@@ -1341,58 +1248,17 @@ def _interval_of(counts: RuleCounts, asked: _Asked, confidence: float, heaviest=
     return loss_interval(x, bounds=asked.bounds, **how)
 
 
-def _one_look(counts: RuleCounts, asked: _Asked, heaviest, tail: float, shared: float) -> tuple:
-    "A requirement by the intervals of one look: one end at the tail, that which breaks at its share of it."
+def _judged(counts: RuleCounts, asked: _Asked, heaviest, tail: float, shared: float) -> tuple:
+    "A row of the table: one end of the interval at the tail, that which breaks at its share of it."
     one, apart = (_interval_of(counts, asked, 1 - 2 * end, heaviest) for end in (tail, shared))
     if one is None:
-        return _judged(asked, np.nan, *asked.bounds, False)[:-1] + ("undecided",)
+        return asked.name, asked.limit, np.nan, *asked.bounds, "undecided"
     low, high = (one.low, apart.high) if asked.least else (apart.low, one.high)
-    broken = high < asked.limit if asked.least else low > asked.limit
-    return _judged(asked, float(one.mean), float(low), float(high), broken)
-
-
-def _unit_means(counts: RuleCounts, asked: _Asked, heaviest) -> tuple:
-    "Weight of each unit as a share of the heaviest, and its mean loss."
-    x, weight, unit = _units(counts, asked)
-    mass = np.bincount(unit, weight)
-    return mass / (heaviest or 1.0), np.bincount(unit, weight * x) / np.where(mass > 0, mass, 1)
-
-
-def _bets(asked: _Asked, mass: np.ndarray, means: np.ndarray) -> dict:
-    "Sums over units: of mass, of mean losses as shares of the range, of the logarithms of what bets won."
-    low, high = asked.bounds
-    y = np.clip((means - low) / ((high - low) or 1.0), 0, 1)
-    won, lost = ((mass @ np.log1p(STAKES * side[:, None])).tolist() for side in (y, 1 - y))
-    return {"n": float(mass.sum()), "sum": float(mass @ y), "won": won, "lost": lost}
-
-
-def _all_looks(checks: list, asked: _Asked, tail: float, shared: float) -> tuple:
-    "A requirement by bets that may be looked at after each check."
-    at = asked.among.ravel()
-    bets = [
-        check["bets"][asked.name]
-        if "bets" in check
-        else _bets(asked, at * np.ravel(check["counts"]), asked.paid.ravel())
-        for check in checks
-    ]
-    n, total = (np.array([one[part] for one in bets]) for part in ("n", "sum"))
-    if not n.sum():
-        return _judged(asked, np.nan, *asked.bounds, False)[:-1] + ("undecided",)
-    sides = ("lost", "won") if asked.least else ("won", "lost")
-    bad, good = (np.array([one[side] for one in bets]) for side in sides)
-    low, high = asked.bounds
-    width = (high - low) or 1.0
-    allowed = np.clip((asked.limit - low) / width, 0, 1)
-    allowed = 1 - allowed if asked.least else allowed
-    worst, best = (
-        AllLooks(side.sum(0)[None], n.sum()[None]).least_mean(end)[0]
-        for side, end in ((bad, shared / 2), (good, tail))
-    )
-    gain = bad - n[:, None] * np.log1p(STAKES * allowed)  # of those who begin at a check
-    broken = worst > allowed or _late_bets(gain.__getitem__, len(n))[-1] >= np.log(2 / shared)
-    ends = (best, 1 - worst) if asked.least else (worst, 1 - best)
-    mean, least, most = (low + width * float(v) for v in (total.sum() / n.sum(), *ends))
-    return _judged(asked, mean, least, most, broken)
+    broken, kept = low > asked.limit, high <= asked.limit
+    if asked.least:
+        broken, kept = high < asked.limit, low >= asked.limit
+    verdict = "broken" if broken else "kept" if kept else "undecided"
+    return asked.name, asked.limit, float(one.mean), float(low), float(high), verdict
 
 
 def _drift(counts: RuleCounts) -> list[str]:

@@ -18,6 +18,7 @@ __all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFi
 # %% ../nbs/07_policies.ipynb #pol005
 import json
 import warnings
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from importlib.metadata import version
@@ -29,6 +30,7 @@ from scipy.special import log_expit, log_softmax, logit
 
 from cost_eval.core import (
     Result,
+    cheapest,
     check_1d,
     check_binary,
     check_capacity,
@@ -53,7 +55,6 @@ from cost_eval.core import (
     pandas,
     result,
     short,
-    sum_rounding,
     written,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
@@ -246,19 +247,14 @@ def decide(
     options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     if len(samples.models) > 1:
-        raise ValueError(
-            f"model: one is decided for, got {list(samples.models)}; for several use "
-            "cross_fit(read_samples(...)), which gives them the same folds"
-        )
+        raise ValueError(f"model: got {list(samples.models)}; of several use cross_fit(read_samples(...))")
     (name,) = samples.models
     limits: dict = {"priors": priors, "capacity": capacity, "require": require}
     found = cross_fit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, **limits)
     return replace(found, notes=samples.notes + found.notes)
 
 
-def cross_fit(
-    samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None
-) -> "CrossFit":
+def cross_fit(samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> "CrossFit":
     """Folds for all models of some samples, in which calibrations and thresholds are fitted when asked for.
 
     Parameters
@@ -326,9 +322,7 @@ class CrossFit:
     0.16666666666666666
     """
 
-    def __init__(
-        self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None
-    ) -> None:
+    def __init__(self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> None:
         self.samples = _check_samples(samples)
         self._seed = int(generator(0 if rng is None else rng).integers(2**62))
         self._order = samples.order
@@ -498,15 +492,11 @@ class CrossFit:
         tuple
             of `RULES`
         """
-        costs, kind = self.samples.costs, self.samples.models[name].kind
-        readable = self.samples.costs_known or not self._rows.told_by_costs
-        possible = {
-            "as given": kind != "scores" and set(costs.classes) <= set(costs.decisions),
-            "bayes": kind == "posteriors" and readable,
-            "calibrated": len(self.folds) > 0 and readable,
-            "tuned": len(self.folds) > 0 and costs.shape == (2, 2),
-        }
-        return ("as given",) if kind == "decisions" else tuple(rule for rule in RULES if possible[rule])
+        found = []
+        for rule in (rule for rule in RULES if len(self.folds) or rule not in FITTED):
+            with suppress(ValueError):
+                found.append(_Task(self, name, rule, None, None).rule)
+        return tuple(dict.fromkeys(found))
 
     def levels(
         self, name: str, rule: Rule, log_odds: np.ndarray, *, shifted: bool = False
@@ -572,9 +562,7 @@ class CrossFit:
 
         return out_of_fold(self._fold, others)
 
-    def queue(
-        self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None
-    ) -> "Queue":
+    def queue(self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None) -> "Queue":
         """The order in which to decide 1, where not every sample can get it.
 
         It is that of the expected saving at each sample's own costs. With one cost matrix for all, it is the
@@ -602,10 +590,7 @@ class CrossFit:
         check_choice(rule, RULES, "rule")
         task = _Task(self, name, rule, priors, None)
         if task.kind == "decisions":
-            raise ValueError(
-                f"model: {name!r} hands over decisions, which have no order, so nobody comes first; give its "
-                "posteriors or scores"
-            )
+            raise ValueError(f"model: {name!r}: decisions have no order; give its posteriors or scores")
         place, saving = task.queue(task.behind())  # in the first draw
         return Queue(self._back(place), self._back(saving), tuple(dict.fromkeys(task.notes)))
 
@@ -715,9 +700,7 @@ class _Task:
             self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
             return rule
         if rule not in FITTED:
-            raise ValueError(
-                f"require: is kept to on other folds; rule={rule!r} fits nothing, use rule='tuned'"
-            )
+            raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
         asked = " and ".join(map(str, self.asked or ()))
         self.notes.append(f"Required: {asked}. The cut is the cheapest that kept to it on other folds.")
         return "tuned"
@@ -728,20 +711,11 @@ class _Task:
         if self.kind == "decisions":
             return "as given"
         if rule == "tuned" and (K, M) != (2, 2):
-            raise ValueError(
-                f"rule: 'tuned' cuts once, for two classes and two decisions; there are {K} and {M}: use "
-                "'calibrated'"
-            )
+            raise ValueError(f"rule: 'tuned' takes two classes and decisions, not {K}, {M}; use 'calibrated'")
         if self.kind == "scores" and rule in ("as given", "bayes"):
-            raise ValueError(
-                f"rule: {rule!r} takes posteriors at their word, but {self.name!r} hands over scores, which "
-                "have no scale; use 'calibrated' or 'tuned'"
-            )
+            raise ValueError(f"rule: {rule!r} needs posteriors, not scores; use 'calibrated' or 'tuned'")
         if rule == "as given" and not set(self.rows.costs.classes) <= set(self.rows.costs.decisions):
-            raise ValueError(
-                "rule: 'as given' decides for the most probable class, but not every class has a decision of "
-                "its name; use 'bayes' or 'calibrated'"
-            )
+            raise ValueError("rule: 'as given' needs a decision called as each class; use 'bayes'")
         return rule
 
     def check_costs(self) -> dict:
@@ -819,8 +793,13 @@ class _Task:
         "Decisions, or the most probable class."
         if self.kind == "decisions":
             return self.model.values.astype(np.intp), None
-        where = [self.rows.costs.decisions.index(label) for label in self.rows.costs.classes]
-        return np.array(where)[_most_probable(self.model.values)], self.raw()
+        return self.at_their_word(), self.raw()
+
+    def at_their_word(self) -> np.ndarray:
+        "(N,) decisions as the installed rule takes them about these rows."
+        return _chosen(
+            self.described(), self.model.values, None if self.rows.own is None else self.costs.array
+        )
 
     def _bayes(self) -> tuple:
         "Posteriors at their word, in the precision in which they came."
@@ -830,7 +809,7 @@ class _Task:
                 "and moved from there to the priors. If they are right elsewhere, Posteriors(values, "
                 'priors="deployment") or priors=shares says so.'
             )
-        return _at_their_word(self.model.values, self.costs, self.stated), self.raw()
+        return self.at_their_word(), self.raw()
 
     def _calibrated(self) -> tuple:
         "Posteriors after calibration on the other folds."
@@ -862,49 +841,25 @@ class _Task:
     def _tuned(self) -> tuple:
         "The threshold on ranks that was best on the other folds."
         self.notes += self.fits.notes
-        fold, rank = self.fits._fold, self.fits._rank(self.name)
-        if not len(fold):
+        if not len(self.fits._fold):
             return self.instead()
-        if self.asked is not None:
-            return out_of_fold(fold, self.under), None
         order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
-        fold, rank, y, gain = fold[order], rank[order], self.rows.y[order], self.gain()[order]
-        sizes, lacking = self.fits._outside(self.rows.sample_weight), self.fits._lacking()
-        weight = self.rows.sample_weight
-        used = np.ones(len(y), bool) if weight is None else weight[order] > 0
+        rows, rank = replace(self.rows, models={}, ids=None).take(order), self.fits._rank(self.name)[order]
 
         def others(inside, outside):
-            inside = inside[used[inside]]
-            if lacking and len(np.unique(y[inside])) < 2:
+            there = rows.take(inside)
+            if self.asked is None and (there.class_sizes == 0).any():
                 self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
                 return np.full(len(outside), self.constant(), np.intp)
-            saved = gain[inside]
-            if self.shift:
-                saved = (self.target / sizes[fold[outside[0]]])[y[inside]] * saved
-            return (rank[outside] >= _cheapest_cut(rank[inside], saved)).astype(np.intp)
+            return (rank[outside] >= self.best(there, rank[inside]).threshold).astype(np.intp)
 
-        decisions[order] = out_of_fold(fold, others)
+        decisions[order] = out_of_fold(self.fits._fold[order], others)
         return decisions, None
-
-    def under(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
-        "Decisions by the cheapest threshold that keeps to what is asked."
-        rank = self.fits._rank(self.name)
-        found = self.best(replace(self.rows, models={}).take(inside), rank[inside])
-        return (rank[outside] >= found.threshold).astype(np.intp)
-
-    def gain(self) -> np.ndarray:
-        "(N,) what deciding 1 in place of 0 saves, times the weight of the row."
-        rows, place = self.rows, np.arange(len(self.rows))
-        costs = rows.costs.array[rows.y] if rows.own is None else rows.own.array[place, rows.y]
-        saved = costs[:, 0] - costs[:, 1]
-        return saved if rows.sample_weight is None else rows.sample_weight * saved
 
     def best(self, rows: Samples, values: np.ndarray):
         "The best threshold on some rows."
         if (rows.class_sizes == 0).any():
-            raise ValueError(
-                "samples: a class has no sample where the cut is chosen; give threshold=, or leave folds= out"
-            )
+            raise ValueError("samples: a class has no sample where the cut is chosen; give threshold=")
         costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
         how: dict = {"sample_weight": rows.sample_weight, "require": self.asked}
         return best_threshold(rows.y, values, costs, priors=self.target if self.shift else None, **how)
@@ -936,8 +891,8 @@ class _Task:
         at, low, high = (_read_number(content[end]) for end in _ENDS)
         return at, low, high
 
-    def content(self, threshold: float | None = None) -> dict:
-        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
+    def described(self) -> dict:
+        "How the rule fitted on all rows decides, but for a cut."
         known, costs = None, self.rows.costs
         if self.rule == "calibrated":
             known = self.fits._remembered((self.name, "knots"), self.knots)
@@ -960,6 +915,11 @@ class _Task:
         if self.asked is not None and self.kind != "decisions":
             keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in self.asked]
             content["require"] = [[key, float(one.limit)] for key, one in zip(keys, self.asked)]
+        return content
+
+    def content(self, threshold: float | None = None) -> dict:
+        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
+        content, costs = self.described(), self.rows.costs
         alone = content["own_costs"] and content["by"] == _BY_COST
         if alone or content["by"] == "label" or costs.shape != (2, 2):
             return content
@@ -1011,9 +971,7 @@ class _Task:
     def queue(self, logs) -> tuple[np.ndarray, np.ndarray]:
         "(N,) places, 0 first, equal ones tied, and (N,) what deciding 1 in place of 0 is expected to save."
         if len(self.rows.costs.decisions) != 2:
-            raise ValueError(
-                f"capacity: limits the second of two decisions; the costs have {self.rows.costs.decisions}"
-            )
+            raise ValueError(f"capacity: limits the second of two decisions; got {self.rows.costs.decisions}")
         costs = self.costs.array if self.rows.own is not None else self.costs.array[None]
         each = costs[:, :, 0] - costs[:, :, 1]
         if logs is None or not len(logs):
@@ -1033,35 +991,6 @@ class _Task:
         if (seen == seen[0]).all():
             return _places(-np.sign(seen[0, 1] - seen[0, 0]) * rank), saving
         return _places(-saving, -rank), saving
-
-
-def _cheapest_cut(rank: np.ndarray, gain: np.ndarray) -> float:
-    "The threshold on ascending ranks that saves the most, the highest of several."
-    given_up = np.concatenate([[0.0], np.cumsum(gain)])
-    ends = np.flatnonzero(np.concatenate([[True], rank[1:] != rank[:-1], [True]]))
-    values = given_up[ends]
-    k = ends[np.flatnonzero(values <= values.min() + sum_rounding(values, len(rank)))[-1]]
-    if k == len(rank):
-        return np.inf
-    return rank[k] if k == 0 else (rank[k - 1] + rank[k]) / 2
-
-
-def _at_their_word(posteriors: np.ndarray, costs, shift: dict) -> np.ndarray:
-    "(N,) Bayes decisions; of a row that single precision holds exactly, with the rounding of that."
-    single = posteriors.astype(np.float32)
-    rows = (single[:, 1:] == posteriors[:, 1:]).all(1)
-    decided = np.empty(len(rows), np.intp)
-    for values, part in ((single, rows), (posteriors, ~rows)):
-        if part.all():
-            return bayes_decisions(values, costs, **shift)
-        own = costs[part] if isinstance(costs, ExampleCosts) else costs
-        decided[part] = bayes_decisions(values[part], own, **shift)
-    return decided
-
-
-def _most_probable(posteriors: np.ndarray) -> np.ndarray:
-    "(N,) the most probable class of each row; of equal ones the last, as decisions of the same cost."
-    return posteriors.shape[1] - 1 - posteriors[:, ::-1].argmax(1)
 
 
 def _places(*keys: np.ndarray) -> np.ndarray:
@@ -1531,9 +1460,7 @@ class DecisionRule(Result):
             Where values lie outside those that the rule was fitted on, or a capacity parts equal cases.
         """
         if costs is not None and self.content["by"] != _BY_COST:
-            raise ValueError(
-                f"costs: decided by {self.content['by']}, which looks at no costs; use rule='calibrated'"
-            )
+            raise ValueError(f"costs: decided by {self.content['by']}, without costs; use rule='calibrated'")
         chosen, tied = self._decided(self._read(values), costs, capacity)
         for note in (*self._outside(values), *[_TIED] * tied):
             warnings.warn(note, UserWarning, stacklevel=2)
@@ -1593,9 +1520,7 @@ class DecisionRule(Result):
         ends = " to ".join(short(np.array(self.seen.get(end, 0), float)) for end in ("low", "high"))
         return [f"{many} rows lie outside {ends}, where the rule was fitted."] if many else []
 
-    def explain(
-        self, values: Any, costs: Costs | None = None, *, capacity: float | None = None
-    ) -> DataFrame:
+    def explain(self, values: Any, costs: Costs | None = None, *, capacity: float | None = None) -> DataFrame:
         """How each case was decided.
 
         Parameters
@@ -1648,9 +1573,7 @@ class DecisionRule(Result):
         """
         for label in (*self.classes, *self.decisions):
             if not isinstance(label, (str, int, float)):
-                raise ValueError(
-                    f"classes, decisions: {label!r} has no form in JSON; use text, numbers or booleans"
-                )
+                raise ValueError(f"classes, decisions: {label!r} has no form in JSON; use text or numbers")
         text = json.dumps(self.content, indent=1, allow_nan=False, ensure_ascii=False)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
@@ -1685,9 +1608,7 @@ class DecisionRule(Result):
         try:
             content = json.loads(text, parse_constant=_no_number)
         except ValueError as error:
-            raise ValueError(
-                f"{name}: not complete JSON ({error}); write it again with rule.to_json(path)"
-            ) from None
+            raise ValueError(f"{name}: not complete JSON ({error}); use rule.to_json(path)") from None
         return cls(_checked(content, name))
 
     def frame_columns(self) -> dict:
@@ -1746,9 +1667,7 @@ class DecisionRule(Result):
         if x.ndim == 2 and x.shape[1] == K:
             check_posteriors(np.where(lost[:, None], 1 / K, x), K, name="values")
             return np.where(lost[:, None], np.nan, x)
-        raise ValueError(
-            f"values: a column for each of the classes {list(self.classes)} is needed, got shape {x.shape}"
-        )
+        raise ValueError(f"values: a column for each of {list(self.classes)} is needed, got shape {x.shape}")
 
     def _of_classes(self, frame: Any) -> np.ndarray:
         "The columns of a frame that are called after the classes, in their order."
@@ -1773,10 +1692,7 @@ class DecisionRule(Result):
             return None
         if costs is None:
             if self.content["own_costs"]:
-                raise ValueError(
-                    "costs: the rule was judged at each row's own costs; give these rows' (costs=), or the "
-                    "average ones (costs=rule.costs)"
-                )
+                raise ValueError("costs: judged at each row's own costs; give these, or costs=rule.costs")
             return None
         table = as_costs(costs, classes=self.costs)
         if isinstance(table, ExampleCosts) and len(table) != n:
@@ -1807,8 +1723,8 @@ def _stored(value) -> float | str | None:
 def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     """Decide by the content of a rule's file, with `numpy` alone.
 
-    This function and the four below it are all that is needed beside `json.load` of what `to_json` wrote. Of
-    a rule with a capacity the rows are decided together.
+    This function, the four below, `_room`, and `cheapest` and `even` of `core` are all it takes, with
+    `json.load` of what `to_json` wrote. Of a rule with a capacity the rows are decided together.
 
     Parameters
     ----------
@@ -1839,10 +1755,7 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     try:
         chosen, labels = _chosen(content, values, costs), content["decisions"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ValueError(
-            "content, values, costs: json.load of a rule's file, a value a row, (N, K, M) costs are needed: "
-            f"{error!r}"
-        ) from None
+        raise ValueError(f"content, values, costs: no rule, values or costs: {error!r}") from None
     same_type = len({type(label) for label in labels}) == 1
     return np.array(labels, None if same_type else object)[_kept(content, chosen, values, costs)[0]]
 
@@ -1869,8 +1782,8 @@ def _listed(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, 
             c = np.asarray(rule["costs"] if costs is None else costs, float)
             gain = np.broadcast_to(c[..., 0] - c[..., 1], (len(x), len(rule["classes"])))
             keys.append(-(_believed(rule, x)[0] * gain).sum(1))
-    order, capacity = wanted[np.lexsort([key[wanted] for key in keys])], rule["capacity"]
-    room = capacity if isinstance(capacity, int) else int(capacity * len(chosen) * (1 + 1e-12))
+    order = wanted[np.lexsort([key[wanted] for key in keys])]
+    room = _room(rule["capacity"], np.ones(len(order)), len(chosen))
     listed = np.zeros_like(chosen)
     listed[order[:room]] = 1
     tied = 0 < room < len(order) and all(key[order[room - 1]] == key[order[room]] for key in keys)
@@ -1902,15 +1815,7 @@ def _chosen(rule: dict, values, costs) -> np.ndarray:
         most = np.abs(c).max((-2, -1), keepdims=True)
         c = c / np.where(most > 0, most, 1)
         c = c - c.min(-1, keepdims=True)
-        cost = p @ c if c.ndim == 2 else np.einsum("ni,nij->nj", p, c)
-        chosen, close = cost.argmin(1), cost <= (cost.min(1) + 16 * len(classes) * eps)[:, None]
-        least = c.T[chosen] if c.ndim == 2 else np.take_along_axis(c, chosen[:, None, None], 2)[..., 0]
-        for j in range(len(labels)):  # the last of those that cost the same, but for the rounding of p
-            rows = np.flatnonzero(close[:, j])
-            more = (c[:, j] if c.ndim == 2 else c[rows, :, j]) - least[rows]
-            slack = 2 * eps[rows] * (np.minimum(1000 * p[rows], 1) * np.abs(more)).sum(1)
-            same = (p[rows] * more).sum(1) <= slack
-            chosen[rows[same]] = j
+        chosen = cheapest(p, c, eps)
     return np.where(lost, -1, chosen)
 
 
@@ -2028,13 +1933,11 @@ def fit_rule(
 
 def _fitted(samples: Samples, name: str, rule: str, priors, require, threshold=None, capacity=None) -> dict:
     "How a rule decides that is fitted on all samples."
-    task = _Task(_Fitted(samples), name, rule, priors, capacity, require)
+    task = _Task(CrossFit(samples), name, rule, priors, capacity, require)
     if threshold is not None:
         check_range(threshold, "threshold", shape=(), ends="[]")
         if task.rule != "tuned":
-            raise ValueError(
-                f"threshold: rule {task.rule!r} has its own; a cut that is given is installed by rule='tuned'"
-            )
+            raise ValueError(f"threshold: rule {task.rule!r} has its own; rule='tuned' installs one")
     return task.content(threshold)
 
 
@@ -2159,15 +2062,6 @@ def _check_knots(knots: dict, kind: str, K: int):
         check_range([knots["alpha"], knots["floor"], *knots["beta"]], "calibration", shape=(K + 2,))
     elif len({len(np.array(knots[part], float)) for part in ("low", "high", "log_odds")}) > 1:
         raise ValueError("calibration: low, high and log_odds must be of one length")
-
-
-class _Fitted(CrossFit):
-    "Samples as they stand, where no folds are needed."
-
-    def __init__(self, samples: Samples):
-        order, self._order = samples.order, None
-        self._rows = _coded_clusters(samples if order is None else samples.take(order))
-        self._fold, self._of_models, self.deployment = np.zeros(len(samples), np.intp), {}, None
 
 # %% ../nbs/07_policies.ipynb #pol038
 #| code-fold: true

@@ -6,10 +6,8 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from .confusion import ConfusionCounts
 from cost_eval.core import (
     Axes,
     DataFrame,
@@ -17,7 +15,6 @@ from cost_eval.core import (
     Frame,
     IntervalMethod,
     Labels,
-    Matrix,
     Model,
     Numbers,
     PanelName,
@@ -28,7 +25,7 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Report', 'evaluate', 'translation_table']
+__all__ = ['Report', 'evaluate']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
@@ -45,41 +42,39 @@ import numpy as np
 from scipy import stats
 
 from . import page
-from .bootstrap import METHODS, independent_difference, interval
+from .bootstrap import METHODS
 from cost_eval.comparisons import (
-    Asked,
-    Judged,
-    judged_best,
-    judged_differences,
-    judged_probability,
-    judged_rate,
-    judged_regrets,
-    judged_uncertain,
+    Answers,
+    Losses,
+    Decided,
+    Mean,
+    Question,
+    ask,
+    best_policy,
+    differences,
+    probable_best,
+    rate_of,
+    regrets,
 )
 from .confusion import BinaryCounts
 from cost_eval.core import (
     Result,
-    aligned,
     cheapest_first,
     check_1d,
     check_choice,
     check_confidence,
-    check_priors,
     check_range,
-    cost_table,
     dense,
     kinds,
-    labelled,
     numbered,
     pandas,
     ratio,
     result,
     same_rows,
 )
-from .cost_score import cost_score_from_precision
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .decisions import AffineCalibrator, read_requirements
-from .metrics import METRICS, evaluate_metrics, naive_cost
+from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
 from .robustness import Line, Robustness, axes_around, robustness_map
@@ -92,26 +87,14 @@ from .scores import auc_interval
 
 # %% ../nbs/60_report.ipynb #63507286
 @dataclass(frozen=True)
-class _Case(Judged):
-    "The samples, and what the report asks of all models alike."
+class _Case(Losses):
+    "What decisions cost, and what the report asks of all models alike."
 
-    groups: np.ndarray | None = None
-    confidence: float = 0.95
-    capacity: Any = None
+    groups: np.ndarray | None = field(default=None, kw_only=True)
+    confidence: float = field(default=0.95, kw_only=True)
+    capacity: Any = field(default=None, kw_only=True)
     require: Any = field(default=None, kw_only=True)  # what decisions must keep to, read
     scenarios: Any = field(default=(), kw_only=True)  # (name, costs, those of all rows if labels are missing)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    "One set of decisions: a model under a rule."
-
-    model: str
-    rule: str
-    decisions: np.ndarray
-    main: bool = False
-    cut: tuple = (np.nan, np.nan, np.nan)  # threshold, and the range of thresholds that decide alike
-    can: Any = None  # column of the costs, of a constant that is declared; None: any decision can be taken
 
 
 def _case_of(
@@ -121,9 +104,9 @@ def _case_of(
     are those of all rows where some have no label, and the rows that count.
     """
     own = None if samples.own is None else samples.own.array
-    target = samples.target_priors(priors)
     clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
-    given = samples.y, samples.costs, own, target, priors is not None, samples.sample_weight, clusters
+    given = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
+    how |= {"costs": samples.costs, "own": own, "groups": samples.groups}
     check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
     how |= {
         "rng": rng,
@@ -132,7 +115,7 @@ def _case_of(
     if own is not None and all_costs is not None:
         costs, counting = all_costs
         how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
-    return _Case(*given, None, samples.groups, confidence, capacity, **how)
+    return _Case(*given, confidence=confidence, capacity=capacity, **how)
 
 
 def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
@@ -189,7 +172,7 @@ def _entries(
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
             cut = policy.threshold, policy.same_from, policy.same_to
-            found.append(_Entry(name, policy.rule, policy.decisions, k == 0, cut))
+            found.append(Decided(name, policy.rule, policy.decisions, k == 0, cut))
             if k == 0:
                 notes += policy.notes
     return found, notes
@@ -232,7 +215,8 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
             known[name] = fits.decide(name, rule, posteriors=False, **limits)
             (entry,), _ = _entries(fits, {name: rule}, limits, known=known)
             codes, mixed = _mixtures([entry.decisions], case.costs.shape[1])
-            ends = replace(case, **mixed).intervals(codes, case.confidence)
+            asked = replace(case, **mixed).asks(replace(entry, decisions=codes[0]))
+            ends = ask([asked], confidence=case.confidence)
             error = 20 * _draw_error(case, entry)
             share, drawn = float(ratio(error, ends.high - ends.low, undefined=0.0)[0]), fits.many[name]
             if share <= 1:
@@ -249,7 +233,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
     return [f"Over {most} draws of the folds {error} its interval; draws= takes more."], known
 
 
-def _draw_error(case: _Case, entry: _Entry) -> float:
+def _draw_error(case: _Case, entry: Decided) -> float:
     "Monte Carlo error of a cost; NaN of one draw."
     if entry.decisions.ndim == 1:
         return np.nan if entry.rule in FITTED else 0.0
@@ -260,7 +244,7 @@ def _draw_error(case: _Case, entry: _Entry) -> float:
 
 def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:
     """Decisions, (N,) or (D, N) in each one's own number of draws, as (N,) numbers of columns of the costs,
-    or from M on of mixtures, and these, as `Judged` takes them; of those `apart` the draws are tested one by
+    or from M on of mixtures, and these, as `Losses` takes them; of those `apart` the draws are tested one by
     one.
     """
     several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
@@ -299,7 +283,7 @@ def _put(drawn: list, places: list, numbers: np.ndarray) -> list:
     return [next(parts) if k in places else decided for k, decided in enumerate(drawn)]
 
 
-def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Case, list[_Entry], _Entry]:
+def _condensed(case: _Case, entries: list[Decided], oracle: Decided) -> tuple[_Case, list[Decided], Decided]:
     "The same with equal rows counted, where nothing but counts matters and they are fewer by half."
     if not case.counted or case.capacity is not None:
         return case, entries, oracle
@@ -309,12 +293,12 @@ def _condensed(case: _Case, entries: list[_Entry], oracle: _Entry) -> tuple[_Cas
         return case, entries, oracle
     repeats = np.bincount(unit, case.repeats)
     groups = None if case.groups is None else case.groups[first]
-    few = replace(case, y=case.y[first], weight=repeats, repeats=repeats, groups=groups)
+    few = replace(case, y=case.y[first], repeats=repeats, groups=groups)
     *entries, oracle = [replace(e, decisions=e.decisions[first]) for e in (*entries, oracle)]
     return few, entries, oracle
 
 
-def _all_rules(report: "Report") -> tuple[_Case, list[_Entry], _Entry]:
+def _all_rules(report: "Report") -> tuple[_Case, list[Decided], Decided]:
     "What each model decides by every rule that it can follow, and the oracle."
     fits, declared, *_ = report._inputs
     plain = replace(report._case, mixed=None, drawn=None)
@@ -341,19 +325,19 @@ def _by_ids(costs, order: _Order | None, samples: Samples):
     return ExampleCosts.from_array(own.array[order.rows], classes=own.classes, decisions=own.decisions)
 
 
-def _constant_entries(case: _Case) -> list[_Entry]:
+def _constant_entries(case: _Case) -> list[Decided]:
     "Each decision taken for everybody, as far as a capacity, or what is required, allows that."
     columns = [0] if case.capacity is not None else range(case.costs.shape[1])
     labels = case.costs.decisions
     everybody = [(j, np.full(len(case.y), j, np.intp)) for j in columns]
     if case.require is not None:
         weight = case.class_weights if case.shifted else 1.0
-        kept = [all(one.met(case.count(d), weight) for one in case.require) for _, d in everybody]
+        kept = [all(one.met(case.cells(d), weight) for one in case.require) for _, d in everybody]
         everybody = [one for one, good in zip(everybody, kept) if good] or everybody
-    return [_Entry(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
+    return [Decided(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
 
 
-def _oracle(case: _Case, samples: Samples) -> _Entry:
+def _oracle(case: _Case, samples: Samples) -> Decided:
     "The cheapest decision for each sample, given its true class; of a capacity those that save the most."
     best = case.costs_of_rows.argmin(1)
     if case.capacity is not None:
@@ -362,54 +346,26 @@ def _oracle(case: _Case, samples: Samples) -> _Entry:
         queue = wanted[np.argsort(-saved[wanted], kind="stable")]
         best = np.zeros_like(best)
         best[within_capacity(case.capacity, samples, queue)] = 1
-    return _Entry("oracle", "knows the class", best)
-
-
-def _intervals(case: _Case, entries: list[_Entry]) -> tuple[np.ndarray, np.ndarray, Asked]:
-    "Lower and upper ends for all entries, and what the engine has to say about the models'."
-    *known, oracle = [e for e in entries if e.rule in ("constant", "knows the class")]
-    judged = [e for e in entries if e.rule not in ("constant", "knows the class")]
-    asked = case.intervals([e.decisions for e in judged], case.confidence)
-    ends = {id(e): pair for e, pair in zip(judged, zip(asked.low, asked.high))}
-    paid = [case.mean_interval(case.losses(e.decisions), case.confidence, e.can) for e in known]
-    least = None if case.capacity is not None else case.cheapest
-    paid.append(case.mean_interval(case.losses(oracle.decisions), case.confidence, of=least))
-    ends |= {id(e): (one.low, one.high) for e, one in zip([*known, oracle], paid)}
-    low, high = np.array([ends[id(e)] for e in entries]).T
-    return low, high, asked
+    return Decided("oracle", "knows the class", best)
 
 # %% ../nbs/60_report.ipynb #ccea081e
-def _ladder(case: _Case, judged: list[_Entry], oracle: _Entry):
-    "The ladder: every constant decision, what is judged, the oracle."
-    pd, entries = pandas(), [*_constant_entries(case), *judged, oracle]
+def _ladder(case: _Case, judged: list[Decided], oracle: Decided):
+    "The ladder: every constant decision, what is judged, the oracle; and the answers about what is judged."
+    constant = _constant_entries(case)
+    entries = [*constant, *judged, oracle]
     cost = np.array([case.cost(e.decisions) for e in entries])
-    low, high, asked = _intervals(case, entries)
-    constant = [e.rule == "constant" for e in entries]
-    naive, oracle = cost[constant].min(), cost[-1]
-    nec = ratio(cost - oracle, naive - oracle) if naive > oracle else np.full(len(cost), np.nan)
-    ladder = pd.DataFrame(
-        {
-            "model": [e.model for e in entries],
-            "rule": [e.rule for e in entries],
-            "main": [e.main for e in entries],
-            "cost": cost,
-            "low": low,
-            "high": high,
-            "per_1000": 1000 * cost,
-            "nec": nec,
-            "gap_closed": 1 - nec,
-        }
-    )
-    ladder["calibration_loss"] = _calibration_losses(ladder)
-    cuts = pd.DataFrame([e.cut for e in entries], columns=["threshold", "same_from", "same_to"])
-    return ladder.join(_metric_columns(case, entries, cost, low, high)).join(cuts), asked
-
-
-def _calibration_losses(ladder) -> list[float]:
-    "What a model's raw Bayes decisions cost more than those after calibration; NaN for other rows."
-    calibrated = ladder[ladder["rule"] == "calibrated"].set_index("model")["cost"]
-    rows = zip(ladder["model"], ladder["rule"], ladder["cost"])
-    return [c - calibrated[m] if r == "bayes" and m in calibrated.index else np.nan for m, r, c in rows]
+    found = ask([case.asks(e) for e in judged], confidence=case.confidence)
+    best = case.asks(oracle, None if case.capacity is not None else case.cheapest)
+    known = ask([*(case.asks(e) for e in constant), best], confidence=case.confidence)
+    ends = zip((known.low, known.high), (found.low, found.high))
+    low, high = (np.r_[rest[:-1], own, rest[-1]] for rest, own in ends)
+    naive, least = cost[: len(constant)].min(), cost[-1]
+    nec = ratio(cost - least, naive - least) if naive > least else np.full(len(cost), np.nan)
+    columns: dict = {name: [getattr(e, name) for e in entries] for name in ("model", "rule", "main")}
+    columns |= {"cost": cost, "low": low, "high": high, "per_1000": 1000 * cost}
+    ladder = pandas().DataFrame(columns | {"nec": nec, "gap_closed": 1 - nec})
+    cuts = pandas().DataFrame([e.cut for e in entries], columns=["threshold", "same_from", "same_to"])
+    return ladder.join(_metric_columns(case, entries, cost, low, high)).join(cuts), found
 
 
 _SHOWN_METRICS = ("accuracy", "recall", "precision", "f_beta", "mcc", "weighted_accuracy", "cost_score")
@@ -438,7 +394,7 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     return pandas().DataFrame(columns)
 
 
-def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict, errors: dict):
+def _best(case: _Case, mains: list[Decided], ladder, in_sample: dict, errors: dict):
     "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
@@ -446,50 +402,41 @@ def _best(case: _Case, mains: list[_Entry], ladder, in_sample: dict, errors: dic
     best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
     best["probability_best"] = 1.0
     if len(mains) > 1:
-        decided = np.stack([e.decisions for e in mains])
-        found = judged_probability(case, [e.model for e in mains], decided, rng=case.rng)
-        best["probability_best"] = found.probability
+        best["probability_best"] = probable_best(case, mains, rng=case.rng)["probability"]
     return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
-_DIFFERENCES = ("first", "second", "difference", "low", "high", "p_value", "told_apart", "cheaper")
+def _frame(found: Answers, **columns: str) -> DataFrame:
+    "Answers as a table: what is named, then the ends, the p-value, and whether 0 is rejected."
+    columns |= {name: name for name in ("low", "high", "p_value", "told_apart")}
+    return pandas().DataFrame({name: getattr(found, of) for name, of in columns.items()})
 
 
-def _differences(case: _Case, entries: list[_Entry], pairs=None):
-    "Pairs of entries, first minus second, with intervals that hold together; and what is to be said."
-    pd = pandas()
-    if len(entries) < 2 or pairs is not None and not len(pairs[0]):
-        return pd.DataFrame(columns=_DIFFERENCES), ()
-    decided, names = np.stack([e.decisions for e in entries]), [e.model for e in entries]
-    options: dict = {"pairs": pairs, "can": [e.can for e in entries], "confidence": case.confidence}
-    found = judged_differences(case, names, decided, **options)
-    d = found.difference
-    cheaper = np.where(d < 0, found.first, np.where(d > 0, found.second, ""))
-    columns = found.first, found.second, d, found.low, found.high, found.p_value, found.rejects, cheaper
-    return pd.DataFrame(dict(zip(_DIFFERENCES, columns))), found.notes
+def _differences(case: _Case, mains: list[Decided]):
+    "Pairs of models, first minus second, with intervals that hold together; and what is to be said."
+    found = ask(differences(case, mains), confidence=case.confidence, jointly=True)
+    table = _frame(found, first="model", second="against", difference="estimate")
+    one, d, other = found.model, found.estimate, found.against
+    return table.assign(cheaper=np.where(d < 0, one, np.where(d > 0, other, ""))), found.notes
 
 
 def _savings(case: _Case, pairs: list):
     "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
-    entries = [e for pair in pairs for e in pair]
-    at = np.arange(0, len(entries), 2)
-    found, _ = _differences(case, entries, (at + 1, at))
-    columns = {
-        "model": [e.model for e, _ in pairs],
-        "rule": [e.rule for e, _ in pairs],
-        "against": [o.model if o.rule == "constant" else o.rule for _, o in pairs],
-    }
-    saved = found[["difference", "low", "high", "p_value", "told_apart"]]
-    return pandas().DataFrame(columns).join(saved.rename(columns={"difference": "saving"}))
+    asked = []
+    for e, o in pairs:
+        against = o.model if o.rule == "constant" else o.rule
+        asked.append(case.minus(o, e)._replace(model=e.model, part=e.rule, against=against))
+    found = ask(asked, confidence=case.confidence, jointly=True)
+    return _frame(found, model="model", rule="part", against="against", saving="estimate")
 
 
-def _against_constant(case: _Case, mains: list[_Entry]):
+def _against_constant(case: _Case, mains: list[Decided]):
     "What each model saves against the best decision for everybody."
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
     return _savings(case, [(e, naive) for e in mains])
 
 
-def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any], y: np.ndarray):
+def _calibrated(case: _Case, entries: list[Decided], models: Mapping[str, Any], y: np.ndarray):
     """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
     or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
     """
@@ -500,8 +447,8 @@ def _calibrated(case: _Case, entries: list[_Entry], models: Mapping[str, Any], y
     level, far = (1 - case.confidence) / max(len(found), 1), found["told_apart"] & (found["saving"] > 0)
     for k, row in found.iterrows():  # of all rows, not of those counted
         model = models.get(row["model"])
-        weighed = case.weight is not None and not case.repeated
-        if model is None or model.priors is not None or case.clusters is not None or weighed:
+        weighed = case.weight is not None or case.clusters is not None
+        if model is None or model.priors is not None or weighed:
             continue
         cost = case.cost(of[row["model"], "calibrated"].decisions)
         if not far[k] and row["saving"] > 0.1 * abs(cost):  # where being wrong is cheap is not asked
@@ -518,7 +465,7 @@ def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
         return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
 
 
-def _alternatives(case: _Case, entries: list[_Entry]):
+def _alternatives(case: _Case, entries: list[Decided]):
     "What each model's declared rule saves against every other rule that the model can follow."
     mains = {e.model: e for e in entries if e.main}
     return _savings(case, [(mains[e.model], e) for e in entries if e.model in mains and not e.main])
@@ -527,30 +474,26 @@ def _alternatives(case: _Case, entries: list[_Entry]):
 _LINES = ("question", "model", "against", "estimate", "low", "high", "p_value", "costly_cases")
 
 
-def _approximate_lines(case: _Case, mains: list[_Entry]):
+def _approximate_lines(case: _Case, mains: list[Decided]):
     "The approximate lines of costs, of savings against the best constant decision, and of differences."
     naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
-    pairs = [(a, b) for k, a in enumerate(mains) for b in mains[k + 1 :]]
-    found = []
-    for question, asked in (
-        ("cost", [(e,) for e in mains]),
-        ("saving", [(naive, e) for e in mains]),
-        ("difference", pairs),
-    ):
-        sides = [[(e.decisions, e.can) for e in one] for one in asked]
-        for one, ends in zip(asked, case.approximate(sides, case.confidence, question != "cost").T):
-            paid = [case.cost(e.decisions) for e in one]
-            ordered = one[::-1] if question == "saving" else one
-            names = ordered[0].model, ordered[1].model if len(ordered) > 1 else ""
-            estimate = paid[0] - sum(paid[1:])
-            found.append([question, *names, estimate, *ends])
-    return pandas().DataFrame(found, columns=_LINES)
+    asked = {
+        "cost": [case.asks(e) for e in mains],
+        "saving": [case.minus(naive, e)._replace(model=e.model, against=naive.model) for e in mains],
+        "difference": differences(case, mains),
+    }
+    tables = []
+    for question, each in asked.items():
+        found = ask(each, confidence=case.confidence, jointly=question != "cost", approximate=True)
+        columns = found.model, found.against, found.estimate, found.low, found.high, found.p_value, found.seen
+        tables.append(pandas().DataFrame(dict(zip(_LINES, (question, *columns)))))
+    return pandas().concat([table for table in tables if len(table)], ignore_index=True)
 
 
 def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
-    options: dict = {"sample_weight": case.weight, "clusters": case.clusters, "confidence": case.confidence}
+    options: dict = {"sample_weight": case.mass, "clusters": case.clusters, "confidence": case.confidence}
     rows = []
     for name, model in samples.models.items():
         if told and model.kind != "decisions":
@@ -560,7 +503,7 @@ def _areas(case: _Case, samples: Samples):
     return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
-def _group_table(case: _Case, entries: list[_Entry]):
+def _group_table(case: _Case, entries: list[Decided]):
     "Cost and rates of each main model in each group."
     pd = pandas()
     if case.groups is None:
@@ -570,13 +513,12 @@ def _group_table(case: _Case, entries: list[_Entry]):
     return pd.concat([_one_model(case, entry, labels, inside) for entry in entries], ignore_index=True)
 
 
-def _between_groups(case: _Case, entries: list[_Entry], costs: bool = True, rates: Any = None):
-    "Differences between groups: of costs, and of the error rates unless `rates` are known."
+def _between_groups(case: _Case, entries: list[Decided], costs: bool = True):
+    "Differences between groups: of the error rates, and of costs."
     pd, tables = pandas(), []
     labels, code = ((), None) if case.groups is None else numbered(case.groups, ascending=True)
     for entry in entries if len(labels) > 1 else ():
-        tables += _groups_apart(case, entry, labels, code, costs, rates is None)
-        tables += [] if rates is None else [rates[rates["model"] == entry.model]]
+        tables += _groups_apart(case, entry, labels, code, costs)
     tables = [table for table in tables if len(table)]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_GROUP_DIFFERENCES)
 
@@ -588,7 +530,7 @@ _GROUP_DIFFERENCES = (
 )
 
 
-def _one_model(case: _Case, entry: _Entry, labels, inside: list):
+def _one_model(case: _Case, entry: Decided, labels, inside: list):
     "One model in each group: cost at the group's own shares of the classes and at the deployment's, rates."
     columns = {"group": list(labels), "n": [case.take(rows).n for rows in inside], "model": entry.model}
     asked: list = [(("cost", "low", "high"), case, inside, None)]
@@ -598,38 +540,57 @@ def _one_model(case: _Case, entry: _Entry, labels, inside: list):
             of_class = [rows[case.y[rows] == k] for rows in inside]
             asked.append(((name, f"{name}_low", f"{name}_high"), _errors(case), of_class, None))
     for names, what, parts, priors in asked:
-        columns |= dict(zip(names, what.in_parts(entry.decisions, parts, priors, case.confidence).T))
+        columns |= dict(zip(names, _in_parts(what, entry, parts, priors)))
     return pandas().DataFrame(columns)
+
+
+def _in_parts(case: _Case, entry: Decided, parts: list, priors) -> np.ndarray:
+    "(3, G) cost and ends of its interval on some rows each; NaN where nothing is known."
+    asked = [case.at(entry, rows, priors) for rows in parts]
+    told = [k for k, one in enumerate(asked) if one is not None]
+    found = ask([asked[k] for k in told], confidence=case.confidence, few=True)
+    ends = np.full((3, len(parts)), np.nan)
+    ends[:, told] = found.estimate, found.low, found.high
+    return ends
 
 
 def _errors(case: _Case) -> _Case:
     "The same samples where an error costs 1: false alarms of the negative, misses of the positive."
     wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
-    return replace(case, costs=wrong, own=None, possible=None, largest=None)
+    return cast(_Case, case.at_costs(wrong))
 
 
-def _groups_apart(case: _Case, entry: _Entry, labels, code, costs: bool, rates: bool) -> list:
+def _groups_apart(case: _Case, entry: Decided, labels, code, costs: bool) -> list:
     """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
     G, every = len(labels), np.arange(len(code))
     own: tuple = ("cost", "each group's own", case, every, False)
     asked = [own, ("cost", "the deployment's", case, every, True)] if costs else []
-    if rates and case.costs.shape == (2, 2):
+    if case.costs.shape == (2, 2):
         for k, name in enumerate(("FPR", "FNR")):
             rows = np.flatnonzero(case.y == k)
             asked.append((name, "within the class", _errors(case).take(rows), rows, False))
     tables = []
     for what, shares, part, rows, common in asked:
-        together = 1 if what == "cost" else 2
+        many = 1 if what == "cost" else 2
         sides = {g: code[rows] == g for g in range(1 if G == 2 else G)}
-        level = 1 - (1 - case.confidence) / together
-        told, d, low, high, p, rejects = part.sides_apart(entry.decisions[rows], sides, common, level)
-        p = np.minimum(1, together * np.asarray(p))
-        first, second = [labels[g] for g in told], str(labels[1]) if G == 2 else "the others"
-        columns = entry.model, what, shares, first, second, d, low, high, p, rejects
-        tables.append(pandas().DataFrame(dict(zip(_GROUP_DIFFERENCES, columns))))
+        inside = replace(entry, decisions=entry.decisions[rows])
+        found = _apart(part, inside, sides, case.priors if common else None, 1 - (1 - case.confidence) / many)
+        first, second = [labels[g] for g in found.part], str(labels[1]) if G == 2 else "the others"
+        ends = found.estimate, found.low, found.high, np.minimum(1, many * found.p_value), found.told_apart
+        columns = dict(zip(_GROUP_DIFFERENCES, (entry.model, what, shares, first, second, *ends)))
+        tables.append(pandas().DataFrame(columns))
     return tables
+
+
+def _apart(case: _Case, entry: Decided, sides: dict, priors, level: float) -> Answers:
+    "The cost on each side minus that of all others, held together; of those of which there are enough."
+    sides = {g: s for g, s in sides.items() if case.known(s, priors) and case.known(~s, priors)}
+    asked = [case.gap(entry, side, priors, g) for g, side in sides.items()]
+    found = ask(asked, confidence=level, jointly=True, few=True)
+    kept = {g: sides[g] for g in found.part[~np.isnan(found.low)]}
+    return found if len(kept) == len(sides) else _apart(case, entry, kept, priors, level)
 
 
 def _few_in_groups(case: _Case, groups) -> list:
@@ -639,11 +600,17 @@ def _few_in_groups(case: _Case, groups) -> list:
     return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
 
 
-def _breakdown(case: _Case, entry: _Entry):
+def _breakdown(case: _Case, entry: Decided):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
-    rows = case.parts_of_cost(entry.decisions, case.groups, case.confidence)
-    found = pandas().DataFrame(rows, columns=["part", "name", "n", "cost", "low", "high"])
-    return found.assign(share=ratio(found["cost"].to_numpy(), case.cost(entry.decisions)))
+    parts = list(case.parts(entry, case.groups))
+    parts = [one for one in parts if one[0] != "cell" or one[2].means(case, entry.decisions)[0].values.any()]
+    found = ask([question for *_, question in parts], confidence=case.confidence, jointly=True)
+    size = [share.sum() if case.repeats is None else share @ case.repeats for _, share, _ in parts]
+    columns = {"part": [kind for kind, *_ in parts], "name": found.part}
+    columns["n"] = [int(n) if n == int(n) else float(n) for n in size]
+    columns |= {"cost": found.estimate, "low": found.low + 0.0, "high": found.high}
+    share = ratio(found.estimate, case.cost(entry.decisions))
+    return pandas().DataFrame(columns | {"share": share})
 
 # %% ../nbs/60_report.ipynb #req00005
 _CONSTRAINT = (
@@ -665,7 +632,7 @@ def _constraint(case: _Case, fits: CrossFit, mains: list, priors):
     rows = []
     for entry in mains:
         for one in case.require:
-            reached = judged_rate(case, entry.decisions, one, case.confidence)
+            reached = rate_of(case, entry, one, case.confidence)
             rows.append((entry.model, str(one), one.limit, *reached))
     found = pd.DataFrame(rows, columns=_CONSTRAINT[:6])
     return found.merge(paid, on="model", sort=False)[[*_CONSTRAINT]]
@@ -705,7 +672,7 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
         drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
         apart = [_steps(at, name, rule) for name, rule in declared.items()]
         decided, mixed = _mixtures(drawn, there.costs.shape[1], apart)
-        return replace(there, **mixed), decided
+        return replace(there, **mixed), [Decided(name, "", d) for name, d in zip(declared, decided)]
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
@@ -715,11 +682,11 @@ def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
     frame, tables = pandas().DataFrame, []
     if not case.scenarios:
         return frame(columns=_SCENARIOS)
-    there, decided = zip(*(_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios))
-    found = judged_regrets(list(there), list(decided), case.confidence)
+    asked = [_at_scenario(case, fits, declared, priors, one, order) for one in case.scenarios]
+    found = regrets(asked, case.confidence)
     worst = found[1].max(0)
     least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
-    for (name, *_), at, *values in zip(case.scenarios, there, *found):
+    for (name, *_), (at, _), *values in zip(case.scenarios, asked, *found):
         naive = min(at.cost(e.decisions) for e in _constant_entries(at))
         table = frame(dict(zip(("cost", "regret", "low", "high", "p_value"), values)))
         table = table.assign(scenario=name, model=list(declared), naive=naive, compromise=least)
@@ -742,8 +709,9 @@ class Report(Result):
         a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
         draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
         priors, probability of being the cheapest
-    winner : BestOf or None
-        the cheapest of several models with an interval that holds although it was chosen; None for one model
+    winner : Answers or None
+        the cheapest of several models with an interval that holds although it was chosen, each by itself, and
+        the luck, as `best_of` has them; None for one model
     differences : DataFrame
         all pairs of models, first minus second: intervals that hold together, p-values adjusted for all
         pairs, `told_apart` where the p-value is below 1 - confidence
@@ -812,7 +780,6 @@ class Report(Result):
     _inputs: Any = field(repr=False, compare=False, default=None)
     _asked: dict = field(repr=False, compare=False, default_factory=dict)
     _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
-    _gaps: Any = field(repr=False, compare=False, default=None)  # of the group differences the error rates
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
     @property
@@ -825,14 +792,9 @@ class Report(Result):
         return self._once("ladder", lambda: _ladder(*self._every)[0])
 
     @property
-    def _every(self) -> tuple[_Case, list[_Entry], _Entry]:
+    def _every(self) -> tuple[_Case, list[Decided], Decided]:
         "What each model decides by every rule that it can follow, and the oracle; equal rows counted."
         return self._once("every", lambda: _all_rules(self))
-
-    @property
-    def table(self) -> DataFrame:
-        "The ladder in tidy form: columns model, rule, statistic, value, low, high."
-        return page.tidy_ladder(self.ladder)
 
     @property
     def costs(self) -> CostMatrix:
@@ -847,7 +809,7 @@ class Report(Result):
     @property
     def group_differences(self) -> DataFrame:
         "Differences of groups (DataFrame), of a model all held together; two groups are compared once."
-        return self._once("between", lambda: _between_groups(*self._mains, rates=self._gaps))
+        return self._once("between", lambda: _between_groups(*self._mains))
 
     @property
     def alternatives(self) -> DataFrame:
@@ -886,13 +848,13 @@ class Report(Result):
         return self._once(("breakdown", name), lambda: _breakdown(case, entry))
 
     @property
-    def _mains(self) -> tuple[_Case, list[_Entry]]:
+    def _mains(self) -> tuple[_Case, list[Decided]]:
         "What each model decides by its declared rule; equal rows counted."
         return self._few[0], [e for e in self._few[1] if e.main]
 
     @property
     def _scored(self) -> tuple:
-        "What the curves over thresholds are drawn from."
+        "Posteriors of two classes, as handed over and calibrated."
         return self._once("scored", lambda: _scored_models(self._inputs[0]))
 
     def _once(self, key, make):
@@ -968,7 +930,17 @@ class Report(Result):
         """
         name = self.best.loc[0, "model"] if name is None else name
         check_choice(name, tuple(self.best["model"]), "name")
-        return _decision_rule(self, str(name), otherwise)
+        fits, *_ = self._inputs
+        case, row = self._case, self.best.set_index("model").loc[name]
+        if row["rule"] in FITTED and not len(fits.folds):
+            raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
+        given: dict = {"capacity": case.capacity, "require": case.require}
+        given["folds"] = fits.folds if len(fits.folds) else None
+        options = given | {"priors": fits.deployment, "otherwise": otherwise}
+        found = fit_rule(fits.samples, str(name), row["rule"], **options)
+        expected = {end: float(row[end]) for end in ("cost", "low", "high")}
+        expected |= {"confidence": self.confidence, "n": self.n}
+        return DecisionRule(found.content | {"expected": expected, "made": self.provenance})
 
     def robustness(
         self, cost_ratios: Numbers | None = None, prevalences: Numbers | None = None
@@ -998,34 +970,6 @@ class Report(Result):
             return _robustness(self, cost_ratios, prevalences)
         return self._once("map", lambda: _robustness(self, None, None))
 
-    def uncertain_costs(
-        self, cost_sampler: Callable[..., Any] | Matrix, *, n_draws: int = 1000, rng: Rng = None
-    ) -> DataFrame:
-        """Probability that each model is the cheapest when costs and samples are both uncertain.
-
-        Parameters
-        ----------
-        cost_sampler : callable or array_like
-            cost_sampler(rng, size) -> (size, K, M) cost matrices; or (B, K, M) equally likely ones
-        n_draws : int, default 1000
-            cost matrices, each with its own draw from the posterior of `probability_best`
-        rng : optional
-            seed or Generator
-
-        Returns
-        -------
-        DataFrame
-            columns model, probability_best, cost, low, high (of the cost per case over both sources)
-        """
-        case, mains = self._mains
-        if case.own is not None:
-            raise ValueError(
-                "uncertain_costs: costs of single samples are not drawn jointly; use one cost matrix"
-            )
-        decided = [e.decisions for e in mains]
-        found = judged_uncertain(case, decided, cost_sampler, n_draws, rng, case.confidence)
-        return pandas().DataFrame({"model": [e.model for e in mains], **found})
-
     def plot(self, ax: Axes | None = None, *, panel: PanelName | None = None) -> Axes | Figure:
         """The report as a picture: all panels, or one.
 
@@ -1035,8 +979,7 @@ class Report(Result):
             where to draw one panel
         panel : str, optional
             "ladder" (the default with `ax`), "differences" where there are several models, and for two
-            classes with one cost matrix "map", "cost curve", "decision curve", "roc",
-            "precision-recall", "reliability"; None without `ax`: all there are
+            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all
 
         Returns
         -------
@@ -1052,20 +995,15 @@ class Report(Result):
             return page.draw_report(self)
         return page.draw_panel(self, "ladder" if panel is None else panel, ax)
 
-    def metrics(self, *, all: bool = False) -> dict:
-        """Numbers under flat names, as experiment trackers take them.
-
-        Parameters
-        ----------
-        all : bool, default False
-            every number of the report; without it the few of each model by its declared rule
+    def metrics(self) -> dict:
+        """The few numbers of each model by its declared rule that experiment trackers should follow.
 
         Returns
         -------
         dict
             "model/rule/statistic" -> float; undefined numbers are left out
         """
-        return page.flat_metrics(self, all=all)
+        return page.flat_metrics(self)
 
     def recipe(self) -> dict:
         """The settings of this report and its counts, fit for JSON; no row is in it.
@@ -1141,8 +1079,10 @@ class Report(Result):
         ValueError
             For cases a year that are not above 0.
         """
-        page_ = page.web_page(self, about, title=title, currency=currency, per_year=per_year)
-        return _written(page_, path)
+        text = page.web_page(self, about, title=title, currency=currency, per_year=per_year)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
@@ -1157,36 +1097,16 @@ class Report(Result):
         str
             the page
         """
-        return _written(page.markdown_page(self, about), path)
+        text = page.markdown_page(self, about)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         return page.brief_html(self)
-
-
-def _decision_rule(report: Report, name: str, otherwise) -> DecisionRule:
-    "The rule that was judged, fitted on all samples, and what a case is expected to cost by it."
-    fits, *_ = report._inputs
-    row = report.best.set_index("model").loc[name]
-    if row["rule"] in FITTED and not len(fits.folds):
-        raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
-    case = report._case
-    given: dict = {"capacity": case.capacity, "require": case.require}
-    given["folds"] = fits.folds if len(fits.folds) else None
-    found = fit_rule(fits.samples, name, row["rule"], priors=fits.deployment, otherwise=otherwise, **given)
-    expected = {end: float(row[end]) for end in ("cost", "low", "high")}
-    expected |= {"confidence": report.confidence, "n": report.n}
-    return DecisionRule(found.content | {"expected": expected, "made": report.provenance})
-
-
-def _written(text: str, path) -> str:
-    "The page, written to a file if one is given."
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return text
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def evaluate(
@@ -1367,25 +1287,16 @@ _POOLED = (
 )
 
 
-class _Scored(NamedTuple):
-    "What the curves of one model need."
-
-    name: str
-    score: np.ndarray  # (N,) what a threshold cuts
-    posterior: np.ndarray | None  # (N,) of the positive class, as handed over
-    calibrated: np.ndarray | None
-
-
 def _scored_models(fits: CrossFit) -> tuple:
-    "The models that hand over scores or posteriors of two classes."
+    """Of two classes: name, posteriors of the positive one as handed over, and calibrated; None where a model
+    has none.
+    """
     found = []
-    for name, model in fits.samples.models.items():
-        if model.kind == "decisions" or len(fits.samples.costs.classes) != 2:
-            continue
-        logs = fits.log_posteriors(name)
-        posterior = model.values[:, 1] if model.kind == "posteriors" else None
-        score = model.values if posterior is None else posterior
-        found.append(_Scored(name, score, posterior, np.exp(logs[:, 1]) if len(logs) else None))
+    for name, model in fits.samples.models.items() if len(fits.samples.costs.classes) == 2 else ():
+        if model.kind != "decisions":
+            logs = fits.log_posteriors(name)
+            raw = model.values[:, 1] if model.kind == "posteriors" else None
+            found.append((name, raw, np.exp(logs[:, 1]) if len(logs) else None))
     return tuple(found)
 
 
@@ -1409,7 +1320,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
 
 
-def _levels_of(fits: CrossFit, entry: _Entry, shifted: bool):
+def _levels_of(fits: CrossFit, entry: Decided, shifted: bool):
     "Where a model's samples turn positive along the map; None where that is not known, or nowhere."
     if entry.rule == "as given" or len(fits.samples.costs.classes) != 2:
         return None
@@ -1452,12 +1363,11 @@ def _finish(
     "The report of decisions that are taken."
     full, (case, entries, oracle) = (case, entries), _condensed(case, entries, oracle)
     mains = [e for e in entries if e.main]
-    rungs, asked = _ladder(case, entries, oracle)
+    rungs, asked = _ladder(case, mains, oracle)
     differences, more = _differences(case, mains)
     winner = None
     if len(mains) > 1:
-        names, decided = [e.model for e in mains], np.stack([e.decisions for e in mains])
-        winner = judged_best(case, names, decided, confidence=case.confidence, rng=case.rng)
+        winner = best_policy(case, mains, asked, confidence=case.confidence, rng=case.rng)
     groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
     tied = () if winner is None else winner.notes
     best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
@@ -1473,7 +1383,6 @@ def _finish(
         differences=differences,
         against_constant=_against_constant(case, mains),
         groups=groups,
-        _gaps=gaps,
         notes=tuple(dict.fromkeys(said)),
         guarantee=fitted + asked.guarantee,
         classes=case.costs.classes,
@@ -1585,12 +1494,12 @@ def _compare(report: Report, last) -> DataFrame:
         )
     whats = ("prevalence of", "errors in", "cost of an error in")
     said = ["cost per case", *(f"{what} {label}" for what in whats for label in report.classes)]
-    how = {"confidence": report.confidence, "method": report._case.method, "rng": 0}
     tables = []
     for name in names:
         columns = {"what": said, "then": _parts(name, then), "now": _parts(name, now)}
         table = pandas().DataFrame(columns).assign(model=name, change=lambda f: f["now"] - f["then"])
-        table.loc[0, ["low", "high"]] = _change_ends(name, then, now, how)
+        found = ask([_change(name, then, now, report._case.method)], confidence=report.confidence)
+        table.loc[0, ["low", "high"]] = found.low[0], found.high[0]
         tables.append(table[[*_CHANGES]])
     return pandas().concat(tables, ignore_index=True)
 
@@ -1607,33 +1516,18 @@ def _parts(name: str, month: _Month) -> np.ndarray:
     return np.r_[priors @ of_class, priors, ratio(errors, sizes), ratio(paid, errors)]
 
 
-def _change_ends(name: str, then: _Month, now: _Month, how: dict) -> tuple[float, float]:
-    """The interval of the change, of two independent samples; where other priors were stated, from both
-    intervals of half the error each.
-    """
-    if np.array_equal(then.priors, now.priors):
-        (later, first), costs = _tables(name, [now, then])
-        found = independent_difference(later, first, costs, priors=now.priors, **how)
-        return found.low, found.high
-    how = how | {"confidence": (1 + how["confidence"]) / 2}
-    asked = [(*_tables(name, [month]), month.priors) for month in (then, now)]
-    was, here = (interval(counts[0], costs, priors=priors, **how) for counts, costs, priors in asked)
-    return here.low - was.high, here.high - was.low
-
-
-def _tables(name: str, months: list) -> tuple[np.ndarray, np.ndarray]:
-    """(S, K, L) how often each loss occurs in each class, and (K, L) these, the least and the largest among
-    them.
-    """
-    low = np.min([month.costs.min(1) for month in months], 0)
-    high = np.max([month.costs.max(1) for month in months], 0)
-    columns = [month.models[name] for month in months]
-    losses = [(month.costs[y] * shares).sum(1) for month, (y, shares, _) in zip(months, columns)]
-    levels = np.unique(np.concatenate([low, high, *losses]))
-    tables = np.zeros((len(months), len(low), len(levels)), int)
-    for table, paid, (y, _, many) in zip(tables, losses, columns):
-        np.add.at(table, (y, np.searchsorted(levels, paid)), many)
-    return tables, np.clip(levels, low[:, None], high[:, None])
+def _change(name: str, then: _Month, now: _Month, method: str) -> Question:
+    "What a case costs now more than then: two independent samples, each of its own priors."
+    least, most = (f([f(month.costs, 1) for month in (then, now)], 0) for f in (np.min, np.max))
+    sides = []
+    for month, sign in ((now, 1.0), (then, -1.0)):
+        y, shares, many = month.models[name]
+        target, given = month.priors, month.priors is not None
+        if not given:
+            target = np.bincount(y, many, len(month.costs)) / many.sum()
+        units = Losses(y, target, given, repeats=many, costs=CostMatrix(month.costs), method=method, rng=0)
+        sides.append(Mean(units, (month.costs[y] * shares).sum(1), (least, most), None, sign))
+    return Question(units, (), lambda _: sides, True)
 
 # %% ../nbs/60_report.ipynb #a9f3c509
 def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
@@ -1642,104 +1536,11 @@ def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
     if why := page.why_no_map(report):
         raise ValueError(f"robustness: {why}")
     at = case.costs.cost_ratio, float(case.priors[1])
-    own = axes_around(*at)
-    cost_ratios, prevalences = (
-        axis if given is None else given for given, axis in zip((cost_ratios, prevalences), own)
-    )
-    cost_ratios = np.atleast_1d(check_range(cost_ratios, "cost_ratios", 0))
-    prevalences = np.atleast_1d(check_range(prevalences, "prevalences", 0, 1))
-    for name, values in (("cost_ratios", cost_ratios), ("prevalences", prevalences)):
+    axes, given = list[Any](), {"cost_ratios": cost_ratios, "prevalences": prevalences}
+    for (name, axis), own, most in zip(given.items(), axes_around(*at), (np.inf, 1)):
+        values = np.atleast_1d(check_range(own if axis is None else axis, name, 0, most))
         if values.ndim != 1 or len(values) < 2 or (np.diff(values) <= 0).any():
             raise ValueError(f"{name}: at least two ascending numbers are needed")
-    return robustness_map(case, list(report._lines), cost_ratios, prevalences, at, report.confidence)
-
-# %% ../nbs/60_report.ipynb #8e165bf5
-def translation_table(
-    counts: ConfusionCounts | BinaryCounts | Matrix,
-    costs: Costs,
-    *,
-    priors: Priors | None = None,
-) -> DataFrame:
-    """One confusion matrix, costs and priors in; every paper's number out, with the identity that ties
-    it to the expected cost.
-
-    Parameters
-    ----------
-    counts : ConfusionCounts, BinaryCounts, array_like or DataFrame
-        (2, 2), true class in rows
-    costs : CostMatrix or array_like
-        (2, 2), each class with its own right decision
-    priors : array_like or mapping, optional
-        (2,) class priors of the deployment; default: those of the counts
-
-    Returns
-    -------
-    DataFrame
-        columns paper, quantity, value, identity, from_expected_cost (the value by the identity)
-
-    Raises
-    ------
-    ValueError
-        For a problem that is not binary, and costs without a ratio.
-
-    Examples
-    --------
-    >>> table = translation_table([[90, 10], [2, 8]], CostMatrix.binary(fp=1, fn=5))
-    >>> float(table.set_index("quantity").loc["cost score", "value"])
-    2.0
-    """
-    array, table = aligned(counts, costs)
-    if table.shape != (2, 2) or array.shape != (2, 2):
-        raise ValueError(
-            f"counts: one 2 x 2 table and 2 x 2 costs are needed, got {array.shape} and {table.shape}"
-        )
-    matrix = CostMatrix(table)
-    c = BinaryCounts.from_matrix(array)
-    if priors is not None:
-        known = labelled(counts, "counts")[1]
-        c = c.with_prevalence(check_priors(priors, 2, classes=cost_table(costs, known)[1] or known)[1])
-    return pandas().DataFrame(
-        _translations(c, matrix), columns=["paper", "quantity", "value", "identity", "from_expected_cost"]
-    )
-
-
-def _translations(c: BinaryCounts, costs: CostMatrix) -> list[tuple]:
-    "Rows: paper, quantity, value, identity, the value by the identity."
-    (c_fp, c_fn), ratio_, w, pi = costs.error_costs, costs.cost_ratio, costs.weight, float(c.prevalence)
-    standard = costs.standardized()
-    ec = float(METRICS["expected_cost"](c, costs))
-    avoidable = float(METRICS["expected_cost"](c, standard))  # what is paid beyond the oracle
-    naive = float(naive_cost(standard, [1 - pi, pi]))
-    threshold = c_fp / (c_fp + c_fn)
-    ops = float(outperformance_of_cost(avoidable, standard.array, [1 - pi, pi]))
-
-    def value(name, **given):
-        return float(METRICS[name](c, **given))
-
-    nec, benefit = value("normalized_expected_cost", costs=costs), value("net_benefit", threshold=threshold)
-    score, accuracy = value("cost_score", cost_ratio=ratio_), value("weighted_accuracy", weight=w)
-    by_precision = float(cost_score_from_precision(c.precision, c.tpr, ratio_)) if c.tp else np.nan
-    h_fixed, per_case = (
-        value("h_measure", a=2 * (1 - w), b=2 * w),
-        (c.to_matrix() * costs.array).sum() / c.total,
-    )
-    weighted = 1 - avoidable / (pi * c_fn + (1 - pi) * c_fp)
-    per_alarm, in_words = avoidable / (c_fp * pi), "1 - EC* / (pi C_FN + (1 - pi) C_FP)"
-    ferrer, marwah, lombardo = "Ferrer 2025", "Marwah et al. 2024", "Lombardo et al. 2025"
-    return [
-        (ferrer, "expected cost", ec, "EC", ec),
-        (ferrer, "normalised expected cost", nec, "EC* / naive*", avoidable / naive),
-        (ferrer, "net benefit", benefit, "pi - EC* / C_FN", pi - avoidable / c_fn),
-        (marwah, "cost score", score, "EC* / (C_FP pi)", per_alarm),
-        (marwah, "cost score from precision and recall", by_precision, "EC* / (C_FP pi)", per_alarm),
-        (lombardo, "weighted accuracy", accuracy, in_words, weighted),
-        (lombardo, "H, costs fixed", h_fixed, "the same, a / (a + b) = 1 - w", weighted),
-        ("Margineantu & Dietterich 2000", "cost per example", float(per_case), "EC", ec),
-        (
-            "Zhao et al. 2025",
-            "outperformance score of the cost",
-            ops,
-            "P(EC of a random classifier > EC)",
-            ops,
-        ),
-    ]
+        axes.append(values)
+    ratios, shares = axes
+    return robustness_map(case, list(report._lines), ratios, shares, at, report.confidence)

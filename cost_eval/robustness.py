@@ -11,8 +11,7 @@ from typing import Any
 from .core import Axes, DataFrame, Numbers
 
 # %% auto #0
-__all__ = ['PREVALENCES', 'Robustness', 'Line', 'robustness_map', 'axes_around', 'nearest_changes', 'CostLine', 'cost_line',
-           'model_color', 'as_percent', 'plain_ticks']
+__all__ = ['Robustness', 'what_changes', 'Line', 'robustness_map', 'axes_around', 'nearest_changes', 'cost_line', 'model_color']
 
 # %% ../nbs/55_robustness.ipynb #5559c1b0
 from collections.abc import Callable, Iterator
@@ -20,9 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import uniform_filter
+from scipy.special import logit
 
 from .bootstrap import Sample, sample_interval
-from .comparisons import Judged
+from .comparisons import Losses
 from .core import Result, optional_import, pandas, percent, ratio, result
 from .mean_law import share_above
 from .plotting import COLORS, ensure_axes
@@ -59,8 +59,8 @@ class Robustness(Result):
         of `sure`
     rules : tuple
         by which the models decide
-    borders : tuple
-        factors of cost ratio times odds at which the cheapest one changes, `nearest_changes` of `at`
+    changes : tuple
+        which is the cheapest `at` the report's setting, and the nearest others: `nearest_changes`
     """
 
     winner: np.ndarray
@@ -73,7 +73,7 @@ class Robustness(Result):
     at: tuple
     confidence: float
     rules: tuple = ()
-    borders: tuple = ()
+    changes: tuple = (0, {})
 
     @property
     def names(self) -> tuple:
@@ -88,7 +88,7 @@ class Robustness(Result):
         return pandas().DataFrame({name: values.ravel() for name, values in columns.items()})
 
     def words(self) -> str:
-        "Where the winner at the report's cost ratio and prevalence wins, computed from the map."
+        "Who wins at the report's cost ratio and prevalence, and from where on another does."
         return _words(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -109,26 +109,16 @@ class Robustness(Result):
 
 # %% ../nbs/55_robustness.ipynb #8b9b1b1e
 def _words(found: Robustness) -> str:
-    "Ranges in which the winner wins."
+    "The winner at the dot, and the borders around it."
     ratio, prevalence = found.at
-    i = int(np.abs(np.log(found.cost_ratios / ratio)).argmin())
-    j = int(np.abs(_logit(found.prevalences) - _logit(prevalence)).argmin())
-    best = int(found.winner[i, j])
-    name = found.names[best]
-    wins = found.winner == best
-    odds = np.array(found.borders) * prevalence / (1 - prevalence)
-    r_words = _around(i, wins[:, j], found.cost_ratios, borders=ratio * np.array(found.borders))
-    p_words = _around(j, wins[i], 100 * found.prevalences, " %", 100 * odds / (1 + odds))
-    sure, more = wins[:, j] & found.sure[:, j], ""
-    if sure[i]:
-        r_sure = "for all of them" if sure.all() else _around(i, sure, found.cost_ratios).partition(" (")[0]
-        more = f", and its lead is clear {r_sure}"
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
-    by = f" by the rule {rules}" if found.rules else ""
+    by, best = f" by the rule {rules}" if found.rules else "", found.names[found.changes[0]]
+    away = logit(found.prevalences) - logit(prevalence)
+    near = np.abs(np.log(found.cost_ratios / ratio)).argmin(), np.abs(away).argmin()
+    clear = ", and its lead is clear" if found.sure[near] else ""
     return (
         f"If a miss costs {ratio:.3g} times a false alarm and {100 * prevalence:.3g} % are positive, "
-        f"{name} is the cheapest. At this prevalence it is the cheapest for cost ratios {r_words}{more}. "
-        f"At this cost ratio it is the cheapest for prevalences {p_words}. "
+        f"{best} is the cheapest{clear}. {what_changes(found.names, found.at, found.changes)} "
         f"What matters is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
         "half the one and twice the other give the same answer. "
         f"On {100 * found.sure.mean():.0f} % of the map the cheapest has a clear lead (outside the noise, "
@@ -137,33 +127,51 @@ def _words(found: Robustness) -> str:
     )
 
 
-def _logit(p):
-    return np.log(p) - np.log1p(-np.asarray(p))
+def what_changes(names: Any, at: tuple, changes: tuple) -> str:
+    """The cost ratios and prevalences beyond which another choice is the cheapest, in a sentence.
+
+    Parameters
+    ----------
+    names : sequence of str
+        of the models and the two constant decisions
+    at : tuple
+        cost ratio and prevalence of the report
+    changes : tuple
+        from `nearest_changes`
+
+    Returns
+    -------
+    str
+        a sentence
+
+    Examples
+    --------
+    >>> what_changes(["a", "never", "always"], (10, 0.1), (0, {0.5: 1})).partition(",")[0]
+    'At a cost ratio below about 5 (here 10)'
+    """
+    here, others = changes
+    ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
+
+    def share(times) -> str:
+        odds = times * at[1] / (1 - at[1])
+        return f"{_round(100 * odds / (1 + odds))} %"
+
+    if not others:
+        wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
+        often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
+        return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
+    side = {factor: "above" if factor > 1 else "below" for factor in others}
+    there = " or ".join(f"{side[times]} about {_round(times * at[0])}" for times in others)
+    often = " or ".join(f"{side[times]} about {share(times)}" for times in others)
+    each = ", ".join(f"{names[other]} {side[times]}" for times, other in others.items())
+    who = [*dict.fromkeys(names[other] for other in others.values())]
+    then = f"{who[0]} would be the cheapest" if len(who) == 1 else f"another would be the cheapest: {each}"
+    return f"At a cost ratio {there} {ratio}, or a prevalence {often} {prevalence}, {then}."
 
 
-def _around(at: int, flags: np.ndarray, grid: np.ndarray, unit: str = "", borders: Any = ()) -> str:
-    "The run of true flags around the position `at`, in words; up to the exact borders where they are known."
-    off = np.flatnonzero(~flags)
-    before, after = off[off < at], off[off > at]
-    low, high = before[-1] + 1 if len(before) else 0, after[0] - 1 if len(after) else len(grid) - 1
-    start = [b for b in borders if low and grid[low - 1] <= b <= grid[low]]
-    stop = [b for b in borders if len(after) and grid[high] <= b <= grid[high + 1]]
-    return _ends((min(start, default=grid[low]), max(stop, default=grid[high])), grid, unit)
-
-
-def _ends(ends, grid, unit: str) -> str:
-    "A range in words; an end of the map is not an end of the range."
-    low, high = ends
-    low_word, high_word = (f"{float(f'{end:.3g}'):,.10g}{unit}" for end in ends)
-    if low <= grid[0] and high >= grid[-1]:
-        return f"everywhere on the map ({low_word} to {high_word})"
-    if low <= grid[0]:
-        return f"up to {high_word} (the map begins at {low_word})"
-    if low == high < grid[-1]:
-        return f"about {low_word} only"
-    if high >= grid[-1]:
-        return f"from {low_word} on (the map ends at {high_word})"
-    return f"from {low_word} to {high_word}"
+def _round(value: float) -> str:
+    "Three digits, without an exponent."
+    return f"{float(f'{value:.3g}'):,.10g}"
 
 # %% ../nbs/55_robustness.ipynb #4468a8e9
 class Line(NamedTuple):
@@ -194,13 +202,13 @@ def _levels(line: Line, odds: np.ndarray) -> np.ndarray:
     return np.where(line.decisions == 1, 0, len(odds)) if found is None else found
 
 
-def _joint_rates(case: Judged, levels: list, L: int) -> np.ndarray:
+def _joint_rates(case: Losses, levels: list, L: int) -> np.ndarray:
     """(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level; of levels in
     several draws of the folds, (D, N), the mean over the draws that both have, the first ones.
     """
     levels = [np.atleast_2d(level) for level in levels]
     S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
-    weight, sizes = np.ones(len(case.y)) if case.weight is None else case.weight, case.class_sizes
+    weight, sizes = np.ones(len(case.y)) if case.mass is None else case.mass, case.class_sizes
     for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier
         own, mass = [level[:, case.y == c] for level in levels], weight[case.y == c]
         for a in range(S):
@@ -220,7 +228,7 @@ def _in_common(one: np.ndarray, other: np.ndarray) -> Iterator:
 
 # %% ../nbs/55_robustness.ipynb #dbe6c807
 def robustness_map(
-    case: Judged,
+    case: Losses,
     lines: list,
     cost_ratios: np.ndarray,
     prevalences: np.ndarray,
@@ -231,7 +239,7 @@ def robustness_map(
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, two classes and decisions
     lines : list of Line
         the models
@@ -251,7 +259,7 @@ def robustness_map(
     --------
     >>> from cost_eval.costs import CostMatrix
     >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
-    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, priors, True)
+    >>> case = Losses(y, priors, True, costs=CostMatrix.binary(fp=1, fn=4))
     >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
     >>> found = robustness_map(case, [bold], np.array([1.0, 4.0]), np.array([0.2, 0.5]), (4.0, 0.2), 0.95)
     >>> found.cost[0].round(3).tolist(), found.names[found.winner[1, 1]]
@@ -273,8 +281,9 @@ def robustness_map(
     level = (1 - confidence) / max(1, S * (S - 1) // 2)
     sure = _sure(case, both, cost, place, odds, level)
     names, rules = tuple(line.name for line in lines), tuple(line.rule for line in lines)
-    borders, given = tuple(nearest_changes(case, lines, at)[1]), (cost_ratios, prevalences)
-    return Robustness(winner, sure, cost, error, *given, names, at, confidence, rules, borders)
+    changes = nearest_changes(case, lines, at)
+    found = winner, sure, cost, error, cost_ratios, prevalences, names, at, confidence, rules
+    return Robustness(*found, changes)
 
 
 def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -304,12 +313,12 @@ def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.nd
     return ratios, prevalences
 
 # %% ../nbs/55_robustness.ipynb #55ne0002
-def nearest_changes(case: Judged, lines: list, at: tuple) -> tuple[int, dict]:
+def nearest_changes(case: Losses, lines: list, at: tuple) -> tuple[int, dict]:
     """The nearest cost ratios times odds, below and above, at which another decision is the cheapest.
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, two classes and decisions
     lines : list of Line
         the models
@@ -327,7 +336,7 @@ def nearest_changes(case: Judged, lines: list, at: tuple) -> tuple[int, dict]:
     --------
     >>> from cost_eval.costs import CostMatrix
     >>> y = np.repeat([0, 1], [80, 20])
-    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, np.array([0.8, 0.2]), True)
+    >>> case = Losses(y, np.array([0.8, 0.2]), True, costs=CostMatrix.binary(fp=1, fn=4))
     >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
     >>> here, changes = nearest_changes(case, [bold], (4.0, 0.2))
     >>> here, {round(factor, 6): other for factor, other in changes.items()}
@@ -350,7 +359,7 @@ def nearest_changes(case: Judged, lines: list, at: tuple) -> tuple[int, dict]:
     return int(here - 2) % len(cost), {at: (k - 2) % len(cost) for at, k in changes.items()}
 
 # %% ../nbs/55_robustness.ipynb #ef291767
-def _sure(case: Judged, both, cost, place, odds, level: float) -> np.ndarray:
+def _sure(case: Losses, both, cost, place, odds, level: float) -> np.ndarray:
     "Does the engine find the cheapest cheaper than the next? (R, P)"
     first, second = np.argsort(cost, axis=0, kind="stable")[:2]
     asked, where = np.unique(np.stack([place, first, second]).reshape(3, -1), axis=1, return_inverse=True)
@@ -383,34 +392,14 @@ def _rejects(n, a, level) -> np.ndarray:
     return found
 
 # %% ../nbs/55_robustness.ipynb #223fd14a
-class CostLine(NamedTuple):
-    """Costs along a line of the plane, in units of a false positive.
-
-    Attributes
-    ----------
-    names : tuple of str
-        S models
-    cost, low, high : ndarray
-        (S, L) cost per case and the ends of its interval
-    constant : ndarray
-        (2, L) costs of the two constant decisions
-    """
-
-    names: tuple
-    cost: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    constant: np.ndarray
-
-
 def cost_line(
-    case: Judged, lines: list, cost_ratios: Numbers, prevalences: Numbers, confidence: float
-) -> CostLine:
+    case: Losses, lines: list, cost_ratios: Numbers, prevalences: Numbers, confidence: float
+) -> np.ndarray:
     """What each model costs along a line of the plane, deciding anew at each point.
 
     Parameters
     ----------
-    case : Judged
+    case : Losses
         the samples, two classes and decisions
     lines : list of Line
         S models
@@ -421,18 +410,17 @@ def cost_line(
 
     Returns
     -------
-    CostLine
-        costs in units of a false positive
+    ndarray
+        (S, 3, L) costs in units of a false positive, and the ends of their intervals
 
     Examples
     --------
     >>> from cost_eval.costs import CostMatrix
     >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
-    >>> case = Judged(y, CostMatrix.binary(fp=1, fn=4), None, priors, True)
+    >>> case = Losses(y, priors, True, costs=CostMatrix.binary(fp=1, fn=4))
     >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
-    >>> found = cost_line(case, [bold], [4, 4], [0.2, 0.5], 0.95)
-    >>> found.cost.round(3).tolist(), found.constant.tolist()
-    ([[0.2, 0.125]], [[0.8, 2.0], [0.8, 0.5]])
+    >>> cost_line(case, [bold], [4, 4], [0.2, 0.5], 0.95)[:, 0].round(3).tolist()
+    [[0.2, 0.125]]
     """
     r, p = np.asarray(cost_ratios, float), np.asarray(prevalences, float)
     odds, place = np.unique(np.round(np.log(r * p / (1 - p)), 12), return_inverse=True)
@@ -444,8 +432,7 @@ def cost_line(
         a = price[..., None] * np.array([1.0, 0.0])
         asked = sample_interval(Sample(m, a, kind="strata"), confidence=confidence)
         found.append((asked.mean, asked.low, asked.high))
-    cost, low, high = np.swapaxes(np.array(found), 0, 1) if found else np.empty((3, 0, len(r)))
-    return CostLine(tuple(line.name for line in lines), cost, low, high, np.stack([p * r, 1 - p]))
+    return np.array(found)
 
 # %% ../nbs/55_robustness.ipynb #81a50b3f
 _STRONG = (*COLORS[:2], "#4d4d4d", "#767676", "#9a9a9a", "#bcbcbc")
@@ -495,64 +482,18 @@ def _plot_map(found: Robustness, ax):
         box = None if fits else {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
         ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
-    plain_ticks(ax.xaxis, x, PREVALENCES, as_percent)
-    plain_ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
+    _ticks(ax.xaxis, x, _PREVALENCES, lambda v: f"{100 * v:g} %")
+    _ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
     ax.set_title("who is the cheapest\noutlined, strong: told from the next", fontsize=10)
     ax.grid(False)
     return ax
 
 
-PREVALENCES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+_PREVALENCES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 
 
-def as_percent(share: float) -> str:
-    """A share as a label of an axis.
-
-    Parameters
-    ----------
-    share : float
-        in [0, 1]
-
-    Returns
-    -------
-    str
-        percent
-
-    Examples
-    --------
-    >>> as_percent(0.001)
-    '0.1 %'
-    """
-    return f"{100 * share:g} %"
-
-
-def plain_ticks(axis: Any, shown: Any, places: Any, said: Callable[..., Any]) -> None:
-    """Ticks at those places that lie among the values shown, in plain words.
-
-    Parameters
-    ----------
-    axis : matplotlib.axis.Axis
-        of the Axes to change
-    shown : array_like
-        (L,) ascending values that the axis shows
-    places : iterable of float
-        where there could be a tick
-    said : callable
-        float -> the label of a place
-
-    Returns
-    -------
-    None
-        the axis is changed
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> ax = Figure().subplots()
-    >>> plain_ticks(ax.xaxis, [0.02, 0.7], PREVALENCES, as_percent)
-    >>> [label.get_text() for label in ax.get_xticklabels()]
-    ['10 %', '50 %']
-    """
+def _ticks(axis, shown, places, said) -> None:
+    "Ticks at those places that are on the axis, with what is said there, and no others."
     places = [v for v in places if shown[0] <= v <= shown[-1]]
     axis.set_ticks(places, [said(v) for v in places])
     axis.set_ticks([], minor=True)
@@ -560,7 +501,7 @@ def plain_ticks(axis: Any, shown: Any, places: Any, said: Callable[..., Any]) ->
 
 def _around_the_dot(found: Robustness) -> np.ndarray:
     "The cells under the dot and its word."
-    y, x = np.log(found.cost_ratios / found.at[0]), _logit(found.prevalences) - _logit(found.at[1])
+    y, x = np.log(found.cost_ratios / found.at[0]), logit(found.prevalences) - logit(found.at[1])
     up, right = y / np.ptp(y), x / np.ptp(x)
     return np.logical_and.outer(abs(up) < 0.04, (-0.04 < right) & (right < 0.18))
 

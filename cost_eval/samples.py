@@ -507,9 +507,7 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
             tuple: "dict(values) of names and models",
         }
         way = ways.get(type(array[0]), "numpy.stack(values).squeeze()")
-        raise ValueError(
-            f"{name}: values such as {array[0]!r:.60}, but one number or label a sample is needed; give {way}"
-        ) from None
+        raise ValueError(f"{name}: values such as {array[0]!r:.60}, not one a sample; give {way}") from None
 
 
 def _plain_types(array: np.ndarray, name: str) -> np.ndarray:
@@ -629,10 +627,7 @@ def labelled_rows(
     weight = (1.0 if given is None else given) / _propensity(propensity, len(array))
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
-        raise ValueError(
-            f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up: without labels "
-            "nothing is known of what decisions cost"
-        )
+        raise ValueError(f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up")
     labels = np.full(len(array), array[rows[0]], object)
     labels[rows] = array[rows]
     own = row_labels(y_true)
@@ -708,9 +703,9 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
     if worst.any():
         one = table.classes[worst.argmax()]
         raise ValueError(
-            f"costs: the right decision for {one!r} costs more than each error; give what right decisions gain "
-            "as negative numbers (tp, tn), or name decisions that are no classes: CostMatrix(costs, "
-            "classes=..., decisions=...)"
+            f"costs: the right decision for {one!r} costs more than each error; give what right decisions "
+            "gain as negative numbers (tp, tn), or name decisions that are no classes: "
+            "CostMatrix(costs, classes=..., decisions=...)"
         )
     return table
 
@@ -1042,10 +1037,7 @@ def _before(name, label) -> str | None:
 
 def _add_to_one(columns: list) -> bool:
     "Whether columns hold numbers of at least 0 that add up to 1 in each row."
-    arrays = [np.asarray(column) for column in columns]
-    if any(array.dtype.kind not in "biuf" for array in arrays):
-        return False
-    values = np.column_stack(arrays).astype(float)
+    values = np.column_stack(columns).astype(float)
     return bool(len(values) and (values >= 0).all() and (abs(values.sum(1) - 1) <= SUM_TOLERANCE).all())
 
 

@@ -486,9 +486,6 @@ DECISIONS = {
     **two({
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),
         "implied_costs": lambda p: Call(.125),
-        "threshold_costs": lambda p: Call(
-            p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight).then(
-                lambda curve: [curve, curve.to_frame()]),
         "best_threshold": lambda p: Call(
             p.y, p.scores(), p.costs, priors=p.maybe.priors, sample_weight=p.maybe.weight,
             require={"recall": .8, "workload": .7} if p.has("shown") else None),
@@ -599,7 +596,6 @@ CERTAINTY = {
         p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
         sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
     "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
-    "equivalence_test": lambda p: Call(p.joint, p.costs, .5, priors=p.maybe.priors),
     "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
     "uncertain_cost_interval": lambda p: Call(p.tally(p.guess()), [p.prices, 2 * p.prices], rng=0),
     "uncertain_cost_difference": lambda p: Call(p.pairs, [p.prices, 2 * p.prices], rng=0),
@@ -624,7 +620,6 @@ PLANNING = {
         p.losses(), p.losses(1), bounds=(-99., 99.), clusters=np.sort(p.clusters), largest_cluster=20),
     "cost_alarm": lambda p: Call(p.losses(), bounds=p.bounds, limit=p.bounds[1] / 9).then(with_plot),
     "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
-    "cost_change": lambda p: Call(p.counts(), p.counts(1), p.named_costs),
     "count_rule": lambda p: Call(
         p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
     "check_rule": lambda p: Call(
@@ -632,9 +627,7 @@ PLANNING = {
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
             lambda check: [check, check.exit_code]),
     "check_rule of blocks": lambda p: Call(
-        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3,
-        history={}).then(lambda check: [check, ce.check_rule(
-            rule_counts(p, p.stated(2)), max_cost=p.bounds[1] / 3, history=check.history)]),
+        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3),
     "check_rule own costs": lambda p: Call(
         rule_counts(p, p.stated(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
     "corrected_interval": lambda p: Call(p.losses()[:9] + np.arange(9), .2),
@@ -664,7 +657,7 @@ REPORT = {
         p.y, p.models(), p.costs, folds=np.arange(p.n) % 3, ids=p.index, draws=2,
         rule={"a": "bayes", "b": "calibrated"}, rng=1).then(tables),
     "Report.to_dict": lambda p: Call(p.report),
-    "Report.metrics": lambda p: Call(p.report, all=True),
+    "Report.metrics": lambda p: Call(p.report),
     "Report.summary": lambda p: Call(p.report).then(written),
     "Report.to_html": lambda p: Call(p.report, title="cases", currency="euros", per_year=1000.).then(written),
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
@@ -690,7 +683,7 @@ REPORT = {
     }),
 }
 SPECIAL = {
-    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.table, drawn(found.plot())]),
+    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.to_frame(), drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
     "cascade": lambda p: Call(
         p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5},
@@ -698,14 +691,11 @@ SPECIAL = {
     "bounds_without_labels": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
         versus=p.decided(1) if p.has("shown") else None),
-    "weighted_by_propensity": lambda p: Call(
-        p.gaps, p.decided(), p.named_costs, p.looked_up, clusters=p.maybe.clusters,
-        sample_weight=p.maybe.weight, versus=p.decided(1) if p.has("shown") else None),
     "prediction_powered": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, p.bare(1), versus=p.decided(1) if p.has("shown") else None),
     "cost_scorer": lambda p: Call(p.named_costs, priors=p.maybe.priors).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth)),
-    "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares, train_priors="sample").then(
+    "cost_scorer of rows": lambda p: Call(p.named_costs, priors=p.shares).then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth, costs=p.each)),
     "cost_scorer of predictions": lambda p: Call(p.named_costs, decisions="predict").then(
         lambda scorer: scorer(learners()["a"].fit(p.features, p.truth), p.features, p.truth,
@@ -715,17 +705,16 @@ SPECIAL = {
     **two({
         "tipping_point": lambda p: Call(p.gaps, p.decided(), p.costs, versus=p.decided(1)),
         "risk_coverage of scores": lambda p: Call(p.y, p.decided(), p.scores()).then(
-            lambda found: found.table),
+            lambda found: found.to_frame()),
         "capacity_curve": lambda p: Call(
             p.y, p.stated(), p.costs, priors=p.maybe.priors, points=5, folds=3, rng=0,
             sample_weight=p.maybe.weight, clusters=p.maybe.clusters).then(
-                lambda curve: [curve.table, curve.best, curve.at(.3), curve.step(.1, .3), curve.cuts,
+                lambda curve: [curve.to_frame(), curve.best, curve.at(.3), curve.step(.1, .3), curve.cuts,
                                curve.difference(curve, .2), curve.called(.2), drawn(curve.plot())]),
     }),
 }
 PAPERS = {
     "outperformance_of_cost": lambda p: Call(p.from_best_to_worst, p.prices, p.shares),
-    "plot_decisions": lambda p: Call(p.prices[:2], utility=p.has("shown")).then(drawn),
     "plot_simplex_decisions": lambda p: Call(p.prices).then(drawn),
     "multiclass_cost_score": lambda p: {
         how: Call(p.square, [4.] * p.K, average=how, weights=p.shares) for how in ("macro", "harmonic")},
@@ -749,7 +738,6 @@ PAPERS = {
         "plot_loan": lambda p: Call(acceptance=.5).then(drawn),
         "plot_expected_cost": lambda p: Call(fn_cost=p.bounds[1]).then(drawn),
         "plot_cost_curve": lambda p: Call(p.y, p.scores()).then(drawn),
-        "plot_reliability": lambda p: Call(p.y, p.posteriors()[:, 1]).then(drawn),
         "cost_score_from_precision": lambda p: Call(.8, .7, [.5, 8.]),
         "cost_score_from_rates": lambda p: Call(.7, .1, .2, [.5, 8.]),
         "isocost_precision": lambda p: Call([.3, .9], 1., 8.),
@@ -845,9 +833,9 @@ DOORS = {
                   ["decide", "@cases.csv", "--rule", "@rule.json", "--out", "@decided.csv"]],
         ["decided.csv"]).by(shell),
     "main check": lambda p: Call(
-        p.files, [command(p, "--save-rule", "@rule.json"), *2 * [[
-            "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost", str(p.bounds[1] / 3),
-            "--history", "@checks.json"]]]).by(shell),
+        p.files, [command(p, "--save-rule", "@rule.json"), [
+            "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost",
+            str(p.bounds[1] / 3)]]).by(shell),
     "main again": lambda p: Call(
         p.files, [command(p, "--save-recipe", "@last.toml"), command(p, "--recipe", "@last.toml")]).by(shell),
     "main example": lambda p: Call({}, [["example", "@cases.csv"]], ["cases.csv"]).by(shell),
@@ -875,9 +863,8 @@ DOORS = {
     "scale.evaluate": lambda p: Call(
         lazy(p.y), {"a": lazy(p.decided()), "b": lazy(p.decided(1))}, p.named_costs, priors=p.maybe.priors,
         groups=lazy(p.maybe.groups), rng=0).then(tables),
-    "overview": lambda p: Call(),
     "places": lambda p: Call(),
-    "by_paper": lambda p: Call().was(lambda: Call(ce.stored_board(), ce.stored_rows())),
+    "by_paper": lambda p: Call(),
     "stored_rows": lambda p: Call(),
     "moved": lambda p: Call([ce.run_item(items()["cost_score/figure1"])]),
     "published": lambda p: Call("zhao2025", "table2"),
@@ -905,21 +892,18 @@ DOORS = {
             lazy(p.y), lazy(p.scores()), sample_weight=lazy(p.maybe.weight)),
         "scale.evaluate of a table": lambda p: Call(
             "y", {"a": "score"}, p.outcomes, data=partitioned(p), clusters="cl", rng=0).then(tables),
-        "scale.best_threshold": lambda p: Call(
-            lazy(p.y), lazy(p.scores()), p.costs, sample_weight=lazy(p.maybe.weight)),
         "scale.evaluate of two": lambda p: Call(
             lazy(p.y), {"a": lazy(p.scores())}, p.costs, rng=0).then(tables),
         "compare": lambda p: Call(
             published(p), recomputed(p), error=.01, trivial={"c0": 0.}, other_data="c1",
             causes={"a slip": {"c2": recomputed(p)["c2"] + .1}}),
-        "verdict": lambda p: Call(ce.compare(published(p), recomputed(p))),
     }),
 }
 RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0},
           "another": {"rule": "nosuch"}}
 RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
-          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame", "overview",
+          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame",
                            "places", "by_paper", "stored_rows", "moved", "App", "explorer",
                            *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,

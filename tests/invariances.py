@@ -24,6 +24,7 @@ import pandas as pd
 import cost_eval.api as ce
 from cost_eval.core import LabelledTable, Result
 from cost_eval.policies import DecisionRule
+from cost_eval.samples import read_samples
 
 N = 41  # of rows; no other axis is as long
 WARDS = ("home", "ward", "icu")
@@ -267,7 +268,7 @@ MAKERS = {
     "precision": always(.75), "recall": always(.5), "f1": always(.5),
     "tpr": always(.75), "fpr": always(.25), "cost_score": always(1.), "curve": always("pr"),
     "auc": always(.5), "x": always(.5),
-    "threshold_a": at(3), "threshold_b": at(6), "samples": lambda case: ce.read_samples(y_true(case),
+    "threshold_a": at(3), "threshold_b": at(6), "samples": lambda case: read_samples(y_true(case),
         models(case), costs(case)),
     "ranking": always("M+ < M-"), "n_labels": always(9), "prevalences": always([.25]),
     "weights": always([.25, .75]), "depth": always(3),
@@ -283,16 +284,10 @@ OWN = {  # function.parameter: where a name means something else
     **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
     "multilabel_cost_score.counts": label_counts,
-    **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "prediction_powered",
-                                           "labelled_rows", "tipping_point")},
-    **{f"{name}.costs": lambda case: case.unit
-       * case.turn([BILL[case.K, case.M], np.multiply(BILL[case.K, case.M], 1.5)])
-       for name in ("uncertain_cost_interval", "uncertain_cost_difference")},
+    **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "prediction_powered", "labelled_rows")},
     "risk_coverage.model": MAKERS["decisions"], "risk_coverage.scores": scores,
     "certified_threshold.model": spread, "certified_threshold.risk": always(.375),
-    "cascade.models": lambda case: {"a": spread(case), "b": ce.Decisions(case.called(case.d[0]))},
-    "cascade.prices": lambda case: {"b": .125 * case.unit, "person": .5 * case.unit},
-    "tipping_point.versus": lambda case: case.called(case.d[1]), "read_samples.models": models,
+    "read_samples.models": models,
     # the larger problem by the quick method
     **{f"{name}.method": lambda case: "normal" if case.M > case.K else "auto"
        for name in ("evaluate", "scale.evaluate")},
@@ -334,7 +329,8 @@ def use(name, result, case):
     """What is made of a result that is not yet a number: a scorer scores, a classifier is fitted and decides,
     a rule decides."""
     if name == "cost_scorer":
-        return result(estimators(case)["a"].fit(case.x, case.called(case.y)), case.x, case.called(case.y))
+        from sklearn.naive_bayes import GaussianNB  # which says what it was trained on
+        return result(GaussianNB().fit(case.x, case.called(case.y)), case.x, case.called(case.y))
     if name == "CostSensitiveClassifier":
         fitted = result.fit(case.x, case.called(case.y))
         return fitted.decision_costs(case.x), fitted.predict(case.x)
@@ -356,11 +352,41 @@ def use(name, result, case):
 
 # ---- functions
 
+ALSO = {  # public names of the modules that the flat API leaves where they are
+    "costs": "as_costs as_priors",
+    "metrics": """Metric accuracy accuracy_cost_distance b_roc balanced_accuracy class_balance_accuracy
+        cohen_kappa diagnostic_odds_ratio error_rate expected_weighted_accuracy f_beta g_mean h_measure
+        imbalance_accuracy informedness jaccard lift likelihood_ratio_negative likelihood_ratio_positive
+        macro_f_beta markedness mcc mean_subjective_utility micro_f_beta naive_cost npv p4 precision
+        recall specificity weighted_class_accuracy weighted_relative_accuracy""",
+    "decisions": "AffineCalibrator ThresholdChoice cross_entropy implied_costs naive_decision",
+    "samples": "labelled_rows read_samples",
+    "policies": "RULES cross_fit decide",
+    "rivals": "f_beta_threshold plot_expected_cost",
+    "scores": "plot_cost_curve soft_expected_cost",
+    "bootstrap": "Difference Interval loss_difference",
+    "comparisons": "best_of non_inferiority_test probability_best simultaneous_differences",
+    "cost_score": """cost_score_from_precision cost_score_from_rates f1_cost held_out_saving isocost_precision
+        isocost_slope multiclass_cost_score""",
+    "weighted_accuracy": "cost_weight hand_h_measure target_weight",
+    "metric_study": "cost_correlation rank_correlation weighted_spearman",
+    "outperformance": "outperformance_interval outperformance_value",
+    "planning": "required_sample_size",
+    "curves": "curve_auc normalized_auc outperformance_curve_point sample_directed_binary_tree",
+    "datasets": "available describe DataNotAvailable",
+    "reproduce": "reproduces",
+    "app": "App",
+}
+
+
 @functools.cache
 def subjects():
-    """Every public callable by name: those of the flat API, the metrics and the methods that are not among
-    them, and those on Dask."""
+    """Every public callable by name: those of the flat API and of `ALSO`, the metrics and the methods that
+    are not among them, and those on Dask."""
     found = {name: getattr(ce, name) for name in ce.__all__}
+    for module, names in ALSO.items():
+        found |= {name: getattr(importlib.import_module(f"cost_eval.{module}"), name) for name in names.split()}
+    del found["check_rule"]  # takes what count_rule counted: test_planning.py
     found = {name: thing for name, thing in found.items() if callable(thing)
              and not isinstance(thing, Mapping)}
     known = {id(thing) for thing in found.values()}

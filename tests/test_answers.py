@@ -113,24 +113,24 @@ def test_a_call_whose_form_changed_is_asked_in_both_forms():
 
 
 WITHOUT = {  # why functions and classes have no line
-    "what others answer": """Approximate AucInterval BestOf CapacityCurve CapacityPoint Cascade Certificate
-        CertifiedThreshold Columns ConfidenceSequence CostAlarm CostLine CostParts Coverage ItemResult
-        LabelBounds Labelled Line MarginTest OutperformanceInterval PerformanceCurve Policy
-        PredictionRanks ProbabilityBest Queue Record Reliability Requirement Resampled RiskCoverage
-        Robustness RuleCheck RuleCounts Saving SimultaneousDifferences SpearmanMoments SystemScores
-        ThresholdChoice ThresholdCosts ThresholdCounts ThresholdTuning TippingPoint TrainingVariation
+    "what others answer": """Answers Approximate AucInterval CapacityCurve CapacityPoint Certificate
+        CertifiedThreshold Columns ConfidenceSequence CostAlarm CostParts Coverage ItemResult
+        LabelBounds Labelled Line OutperformanceInterval PerformanceCurve Policy
+        PredictionRanks Queue Record Reliability Requirement Resampled RiskCoverage
+        Robustness RuleCheck RuleCounts Saving SpearmanMoments SystemScores
+        ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
-    "what others are handed": """Asked CallUnits DataSet Decisions File Fit Form Item Judged Margin Method
+    "what others are handed": """Decided Losses Mean Question Units CallUnits DataSet Decisions File Fit Form Item Margin Method
         Posteriors Reference Reproduction Sample Scores""",
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
-    "the engine: intervals, reports and rules are asked": """AllLooks axes_around compressed cost_line
-        judged_best judged_differences judged_probability judged_rate judged_regrets judged_uncertain
-        monotone_interval nearest_changes not_gained refuse_told robustness_map
-        sample_difference sample_interval share_above together told_by_costs upper_level within_capacity""",
+    "the engine: intervals, reports and rules are asked": """AllLooks ask axes_around best_policy compressed
+        cost_line differences nearest_changes probable_best rate_of refuse_told regrets told_by_costs
+        what_changes monotone_interval not_gained robustness_map sample_difference
+        sample_interval share_above upper_level within_capacity""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell and the app are asked": """answers
-        as_dict as_percent brief_html caveats constraint_words draw_panel draw_report flat_metrics
-        frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of plain_ticks
-        scenario_words sections sentences short_ladder summary_lines tidy_ladder web_page why_no_map""",
+        as_dict brief_html caveats constraint_words draw_panel draw_report flat_metrics
+        frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of
+        scenario_words sections sentences short_ladder summary_lines web_page why_no_map""",
     "how a picture is drawn: the pictures are asked": """contrast ensure_axes for_page ink label_lines
         live_figure name_colors name_rows note readable save_figure slider""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
@@ -179,7 +179,7 @@ def test_the_package_answers_as_the_base():
 SLIPS = {  # what is wrong, where, the text of the base, and what takes its place
     "an end on the wrong side": ("bootstrap", "return -below, above\n", "return -above, above\n"),
     "ends a little short": ("bootstrap", "both, np.tile(tail, 2))", "both, np.tile(1.0001 * tail, 2))"),
-    "weights forgotten": ("samples", "= check_weights(values, n)\n", "= check_weights(values, n) * 0 + 1\n"),
+    "weights forgotten": ("samples", '"sample_weight"), n)\n', '"sample_weight"), n) * 0 + 1\n'),
     "clusters forgotten": ("bootstrap", "(rows, None) if cluster is None", "(rows, None) if True"),
     "priors of the wrong side": (
         "decisions", "[1], priors, train_priors, classes)", "[1], train_priors, priors, classes)"),

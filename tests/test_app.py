@@ -69,17 +69,14 @@ def test_the_positive_class_is_asked_for_where_a_guess_would_be_one():
     assert "say positive='well' or positive='ill'" in str(asked.value)
     assert (app.report is None and app.positive.value is None and "Which is the positive class"
             in app.says.value)
-    assert (dict(app.choice.options) == {"ill": "ill",
-                                        "well": "well"} and app.choice.layout.display is None
-                                        and app._controls.layout.display == "none")
+    assert dict(app.positive.options) == {"ill": "ill", "well": "well"}
     assert picked(app, "ill").report.ladder.equals(library(example_frame(), 10).ladder)
     for values in ([0, 1], [False, True], [0., 1.]):
         app.load(pd.DataFrame({"y": values * 20, "m": [.1, .8] * 20}))
         assert app.positive.value == 1 and app.report.n == 40
     app.load(pd.DataFrame({"y": [-1, 1] * 20, "m": [.1, .8] * 20}))
     assert app.report is None and "Which is the positive class" in app.says.value
-    app.choice.value = -1
-    assert app.report.n == 40 and app.choice.layout.display == "none" and app._controls.layout.display is None
+    assert picked(app, -1).report.n == 40
 
 
 def test_what_cannot_be_gets_a_sentence():
@@ -122,7 +119,7 @@ def test_an_upload_is_shown_or_refused(unpainted):
     app.upload.value = sent("half.csv", frame.to_csv(index=False).encode())
     assert app.upload.value == () and app.prevalence.value == "" and app.label.value is None
     assert "Which column says what turned out to be true?" in app.says.value
-    app.choice.value = "state"
+    app.label.value = "state"
     assert app.chosen() == ("model_a", "model_b") and app.positive.value is None
     assert app.image.layout.display == "none"
     answered(app, "ill")
@@ -149,9 +146,7 @@ def test_an_upload_is_shown_or_refused(unpainted):
     said = []
     app.says.observe(lambda change: said.append(change["new"]), "value")
     app.upload.value = sent("no.csv", b"a,b")
-    assert ("Reading no.csv" in said[
-        0] and app.choice.layout.display == app.answer.layout.display == "none"
-        and "no.csv has 0 rows" in app.says.value and not app.ladder.value)
+    assert "Reading no.csv" in said[0] and "no.csv has 0 rows" in app.says.value and not app.ladder.value
     assert app.image.layout.display == app.panel.layout.display == "none"
 
 
@@ -178,15 +173,14 @@ def test_the_verdict_on_the_table_before_does_not_come_back(unpainted, monkeypat
     assert answered(app).report.n == 40
 
 
-def answered(app, *answers):
+def answered(app, positive=None):
     "The page after its questions, costs of 1 and 10."
-    for answer in answers:
-        assert app.report is None and app.choice.layout.display is None
-        app.choice.value = answer
-    for cost in ("1", "10"):
-        assert app.report is None and app.answer.layout.display is None
-        app.answer.value = cost
-    assert app.answer.layout.display == "none"
+    assert app.report is None
+    if positive is not None:
+        app.positive.value = positive
+    for control, cost in ((app.fp, 1.), (app.fn, 10.)):
+        assert app.report is None
+        control.value = cost
     return app
 
 
@@ -197,23 +191,18 @@ def test_a_yes_no_file_is_asked_about_one_thing_at_a_time(unpainted, tmp_path):
         tmp_path / "churn.csv", index=False)
     app = App(tmp_path / "churn.csv")  # as `cost-eval app churn.csv` does
     asked = []
-    for answer in ("left in May", "Yes"):
+    for control, answer in ((app.label, "left in May"), (app.positive, "Yes"), (app.fp, 2.), (app.fn, 30.)):
         asked.append(app.says.value)
-        assert app.report is None and app._controls.layout.display == "none"
-        app.choice.value = answer
-    for answer, says in (("lots", "is not a number"), ("-1", "must lie in (0, inf)"),
-                         ("0", "must lie in (0, inf)"), ("2", "And a miss")):
-        asked.append(app.says.value)
-        app.answer.value = answer
-        assert says in app.says.value and app.report is None
-    app.answer.value = "30"
+        assert app.report is None
+        control.value = answer
     for text, says in zip(asked, ("Which column says what turned out to be true?",
                                   "Which is the positive class",
-                                  "What does a false alarm cost: to decide 'Yes' where 'No' is true?")):
+                                  "What does a false alarm cost: to decide 'Yes' where 'No' is true?",
+                                  "And a miss")):
         assert says in text
     here = evaluate(frame["left in May"], frame[["model_a", "model_b"]], dict(fp=2, fn=30), positive="Yes",
                     rng=0)
-    assert app.report.ladder.equals(here.ladder) and app._controls.layout.display is None
+    assert app.report.ladder.equals(here.ladder)
     app.prepare.click()
     rule = base64.b64decode(re.search(r'download="rule.json" href="data:application/json;base64,([^"]+)"',
                                       app.link.value)[1]).decode()
@@ -277,11 +266,13 @@ def load(page, path):
 def answer(page, positive, *costs):
     "What the page asks, one after the other."
     if positive is not None:
-        page.get_by_role("button", name=positive, exact=True).click()
-    for cost, asked in zip(costs, ("What does a false alarm cost", "And a miss")):
-        page.get_by_text(asked).wait_for()
-        page.get_by_label("cost", exact=True).fill(cost)
-        page.get_by_label("cost", exact=True).press("Enter")
+        page.get_by_text("Which is the positive class").wait_for()
+        page.get_by_label("positive is").select_option(positive)
+    asked = ("What does a false alarm cost", "false alarm costs"), ("And a miss", "a miss costs")
+    for cost, (question, control) in zip(costs, asked):
+        page.get_by_text(question).wait_for()
+        page.get_by_label(control).fill(cost)
+        page.get_by_label(control).press("Enter")
 
 
 @pytest.mark.xdist_group("browser")

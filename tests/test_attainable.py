@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import cost_eval.api as ce
-from cost_eval.comparisons import Judged
+from cost_eval.bootstrap import loss_difference
+from cost_eval.samples import labelled_rows
+from cost_eval.comparisons import Decided, Losses, ask, probability_best
 
 C = np.array([[0., 1], [20, 0]])
 
@@ -61,7 +63,7 @@ def test_a_cap_lets_what_varies_be_anything_up_to_it():
 
 
 @pytest.mark.parametrize("given, words", [
-    (dict(costs=C, largest=9), "one matrix for all samples already says"),
+    (dict(costs=C, largest=9), "one matrix says"),
     (dict(costs=ce.ExampleCosts(fp=1, fn=[2, 50]), largest=9), "a sample costs 50; the cap is at least that"),
     (dict(costs=C, first=2), "first: 2 is none of the decisions [0, 1]"),
     (dict(costs=C, second="review"), "second: 'review' is none of the decisions"),
@@ -110,7 +112,7 @@ def test_against_a_constant_no_more_can_be_lost_than_that_constant_allows():
         saved = ce.evaluate(y, {"a": ce.Decisions(d)}, **given, rng=0).against_constant.iloc[0]
         assert saved[["low", "high", "p_value"]].tolist() == pytest.approx([.02108, .22279, .000983],
                 abs=1e-5), name
-    by_losses = ce.loss_difference(C[y, 0], C[y, d], bounds=ce.attainable(C, 0, [0, 1]))
+    by_losses = loss_difference(C[y, 0], C[y, d], bounds=ce.attainable(C, 0, [0, 1]))
     by_counts = ce.difference(ce.joint_counts(y, 0 * y, d), C, first=0)
     assert [by_losses.low, by_counts.low, by_counts.p_value] == pytest.approx([saved["low"], saved["low"],
             saved["p_value"]])
@@ -153,9 +155,9 @@ def test_a_constant_that_was_observed_may_still_do_otherwise():
 
 
 def test_a_method_of_the_engine_takes_no_account_of_cells_that_cannot_be():
-    case = Judged(np.repeat([0, 1], [90, 10]), ce.CostMatrix(C), None, np.array([.9, .1]), False)
-    known = case.mean_interval(np.full(100, 1.), .95, of=(np.ones(2), np.ones(2)))
-    assert (known.low, known.mean, known.high) == (1, 1, 1)
+    case = Losses(np.repeat([0, 1], [90, 10]), np.array([.9, .1]), False, costs=ce.CostMatrix([[1, 2], [1, 0]]))
+    known = ask([case.asks(Decided("always 0", "constant", np.zeros(100, int), can=0))])
+    assert (known.low[0], known.estimate[0], known.high[0]) == (1, 1, 1)
 
 
 # ---- what the interval is for: these rows, or a population with a cap
@@ -171,7 +173,7 @@ def missed(n_sets, draw):
 
 def weighted(labels, propensity):
     "The interval of what it costs to decide 0 for all, a label standing for one over its propensity."
-    part = ce.labelled_rows(labels, propensity)
+    part = labelled_rows(labels, propensity)
     lost = ce.losses(labels[part.rows].astype(int), np.zeros(len(part.rows), int), C)
     return ce.loss_interval(lost, sample_weight=part.sample_weight, heaviest=part.heaviest(), bounds=(0, 20))
 
@@ -248,7 +250,7 @@ def test_the_largest_amount_of_a_population_can_be_stated():
     (dict(heaviest=9), "heaviest: without weights and clusters each sample weighs 1"),
     (dict(heaviest=2, clusters=np.repeat(np.arange(20), 5)),
      "heaviest: 2, but a unit weighs 5; the cap is at least that"),
-    (dict(largest=9), "largest: 9, but one matrix for all samples already says"),
+    (dict(largest=9), "largest: 9, but one matrix says"),
     (dict(method="bcost"), "method: 'bcost' is not for differences"),
     (dict(method="beting"), "method: 'beting' is unknown"),
 ])
@@ -285,10 +287,10 @@ def test_the_posterior_speaks_of_the_same_unseen_case():
     a, b = y.copy(), y.copy()
     a[280:282], b[280:283] = 0, 0
     amounts = np.where(np.arange(300) == 7, 3000., 20.)  # of a row that happened to be negative
-    even, dear = (ce.probability_best(y, {"a": a, "b": b}, ce.ExampleCosts(fp=1, fn=fn), rng=0)
+    even, dear = (probability_best(y, {"a": a, "b": b}, ce.ExampleCosts(fp=1, fn=fn), rng=0)
                   for fn in (np.full(300, 20.), amounts))
-    assert even.probability[0] > .9 > .8 > dear.probability[0] > .5
-    assert (even.probability == ce.probability_best(y, {"a": a, "b": b}, C, rng=0).probability).all()
+    assert even["probability"][0] > .9 > .8 > dear["probability"][0] > .5
+    assert (even.probability == probability_best(y, {"a": a, "b": b}, C, rng=0).probability).all()
 
 
 def test_what_is_right_only_for_the_classes_that_were_seen_is_not_beyond_improvement():

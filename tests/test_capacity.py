@@ -175,16 +175,15 @@ def test_precision_lift_and_the_tuned_threshold():
 
 
 test_what_is_refused = refuses([
-    (lambda: capacity_curve(Y, P > .5, SAME), "model: 'model' hands over decisions, which have no order"),
-    (lambda: capacity_curve(Y, Decisions(Y), SAME), "model: 'model' hands over decisions"),
+    (lambda: capacity_curve(Y, P > .5, SAME), "model: 'model': decisions have no order"),
+    (lambda: capacity_curve(Y, Decisions(Y), SAME), "model: 'model': decisions"),
     (lambda: capacity_curve(Y, {"a": P, "b": P}, SAME), r"model: one at a time, got \['a', 'b'\]"),
     (lambda: capacity_curve(Y, Scores(P), SAME, rule="bayes"),
-     "rule: 'bayes' takes posteriors at their word"),
+     "rule: 'bayes' needs posteriors"),
     (lambda: capacity_curve(Y, P, SAME.with_abstain(.1)), "capacity: limits the second of two decisions"),
     (lambda: capacity_curve(Y, P, SAME).at(N + 1),
      f"capacity: must be from 0 to {N}, got {N + 1}; a count of the {N} samples, or a share below 1"),
-    *[(asked, "capacity: 1.0 may be one sample or all of them; give the whole number 1 for one, how many "
-              "there are for all") for asked in (
+    *[(asked, "capacity: 1.0 may be one sample or all; give the whole number 1 for one") for asked in (
         lambda: capacity_curve(Y, P, SAME).at(1.), lambda: evaluate(Y, P, SAME,
         capacity=np.float64(1)), lambda: fit_rule(read_samples(Y, P, SAME), capacity=1.))],
     (lambda: capacity_curve(Y, P, SAME).at(-1), r"capacity: must lie in \[0, inf\), got -1; a count of"),
@@ -250,5 +249,5 @@ def test_equal_ratios_of_clusters_raise_no_warning(recwarn):
     p = np.clip(.2 + .3 * y + .15 * rng.normal(size=400), .01, .99)
     found = capacity_curve(y, p, CostMatrix.binary(fp=1, fn=10), priors=.1, clusters=np.arange(400) // 5,
                            sample_weight=np.linspace(0, 2, 400), rng=0)
-    assert not len(recwarn) and (found.table["low"] <= found.table["saving"]).all() and (found.table["saving"]
-            <= found.table["high"]).all()
+    table = found.to_frame()
+    assert not len(recwarn) and (table["low"] <= table["saving"]).all() and (table["saving"] <= table["high"]).all()

@@ -5,6 +5,8 @@ import pytest
 from scipy import stats
 
 import cost_eval.api as ce
+from cost_eval.samples import read_samples
+from cost_eval.policies import cross_fit, decide
 from cost_eval.comparisons import simultaneous_differences
 import pandas as pd
 
@@ -207,23 +209,23 @@ def test_the_cut_is_chosen_on_the_other_folds():
     "Row by row: the cut of `best_threshold` on the other folds; the installed one on all rows."
     fold = np.arange(N) % 4
     for require in ({"recall": .95}, {"workload": .2, "precision": .3}):
-        policy = ce.decide(MODELS["sharp"], Y, COSTS, require=require, folds=fold, rng=0)
+        policy = decide(MODELS["sharp"], Y, COSTS, require=require, folds=fold, rng=0)
         cuts = [ce.best_threshold(Y[fold != k], SCORE["sharp"][fold != k], COSTS, require=require).threshold
                 for k in range(4)]
         assert np.array_equal(policy.decisions,
                               SCORE["sharp"] >= np.array(cuts)[fold]) and policy.rule == "tuned"
         installed = ce.best_threshold(Y, SCORE["sharp"], COSTS, require=require)
-        rule = ce.fit_rule(ce.read_samples(Y, MODELS["sharp"], COSTS), require=require)
+        rule = ce.fit_rule(read_samples(Y, MODELS["sharp"], COSTS), require=require)
         assert (policy.threshold == rule.threshold == installed.threshold
                 and installed.cost > ce.best_threshold(Y, SCORE["sharp"], COSTS).cost)
-    free, loose = (ce.decide(MODELS["sharp"], Y, COSTS, rule="tuned", require=r, rng=0)
+    free, loose = (decide(MODELS["sharp"], Y, COSTS, rule="tuned", require=r, rng=0)
                    for r in (None, {"recall": .01}))
     assert np.array_equal(free.decisions, loose.decisions)
 
 
 @pytest.mark.parametrize("ask", [
     lambda r: ce.best_threshold(Y, SCORE["blunt"], COSTS, require=r),
-    lambda r: ce.decide(MODELS["blunt"], Y, COSTS, require=r, rng=0),
+    lambda r: decide(MODELS["blunt"], Y, COSTS, require=r, rng=0),
     lambda r: ce.evaluate(Y, {"a": MODELS["blunt"], "b": MODELS["coin"]}, COSTS, require=r, rng=0)])
 def test_what_nothing_meets_is_refused_with_the_best_that_was_reached(ask):
     with pytest.raises(ValueError, match="require: no threshold has recall of at least 0.99 and fpr of at "
@@ -246,16 +248,16 @@ def test_more_than_two_classes_or_decisions_have_no_cut():
     y, p = np.arange(60) % 3, np.full((60, 3), 1 / 3)
     four = ce.CostMatrix.zero_one(3).with_abstain(.2)
     for require in ({("recall", 2): .9}, {"recall": .9}):
-        with pytest.raises(ValueError, match="of two classes and two decisions, and there are 3 and 4; take"):
+        with pytest.raises(ValueError, match="of two classes and decisions, not .3, 4.; take"):
             ce.evaluate(y, p, four, require=require, rng=0)
     for require in ({(2, 0): .1}, {"error": .1}):
         for ask in (lambda: ce.evaluate(y, p, four, require=require, rng=0),
-                    lambda: ce.decide(p, y, four, require=require, rule="bayes"),
-                    lambda: ce.decide(ce.Decisions(y), y, four, require=require),
-                    lambda: ce.fit_rule(ce.read_samples(y, p, four), require=require)):
+                    lambda: decide(p, y, four, require=require, rule="bayes"),
+                    lambda: decide(ce.Decisions(y), y, four, require=require),
+                    lambda: ce.fit_rule(read_samples(y, p, four), require=require)):
             with pytest.raises(ValueError, match="require: one cut keeps to it.*certified_threshold"):
                 ask()
-    assert ce.decide(p[:, 2], y == 2, COSTS, require={"recall": .9}, rng=0).rule == "tuned"
+    assert decide(p[:, 2], y == 2, COSTS, require={"recall": .9}, rng=0).rule == "tuned"
 
 
 WORDS = {"rcall": "did you mean 'recall'", ("ill", "treat"): "a rate", "error rate": "did you mean 'error'"}
@@ -263,7 +265,7 @@ WORDS = {"rcall": "did you mean 'recall'", ("ill", "treat"): "a rate", "error ra
 
 @pytest.mark.parametrize("require, words", [({key: .9}, words) for key, words in WORDS.items()] + [
     ({"recall": 2}, r"require\['recall'\].*\[0, 1\]"), ({"recall": "much"}, r"require\['recall'\]"),
-    ({}, "a mapping from rates to limits"), (.95, "a mapping from rates to limits")])
+    ({}, "require: a mapping"), (.95, "require: a mapping")])
 def test_what_is_no_requirement_is_refused(require, words):
     for ask in (lambda: ce.best_threshold(Y, SCORE["sharp"], COSTS, require=require), lambda: ce.evaluate(Y,
             MODELS, COSTS, require=require, rng=0)):
@@ -275,12 +277,12 @@ def test_what_has_no_cut_cannot_keep_to_a_requirement():
     three, p = ce.CostMatrix.zero_one(2).with_abstain(.2), ce.Posteriors(np.column_stack([1
             - (q := 1 / (1 + np.exp(-SCORE["sharp"]))), q]))
     for costs, how, words in ((COSTS, {"rule": "bayes"}, "use rule='tuned'"), (COSTS, {"capacity": 10},
-            "workload"), (three, {}, "two classes and two decisions|one cut")):
+            "workload"), (three, {}, "two classes and decisions|one cut")):
         with pytest.raises(ValueError, match=f"require: .*({words})"):
-            ce.decide(p, Y, costs, require={"recall": .9}, rng=0, **how)
-    assert "whatever was required" in ce.decide(MODELS["bold"], Y, COSTS, require={"recall": .999},
+            decide(p, Y, costs, require={"recall": .9}, rng=0, **how)
+    assert "whatever was required" in decide(MODELS["bold"], Y, COSTS, require={"recall": .999},
                                                 rng=0).notes[0]
-    assert ce.decide(p, Y, COSTS, require={"workload": .1}, rng=0).decisions.mean() < .2
+    assert decide(p, Y, COSTS, require={"workload": .1}, rng=0).decisions.mean() < .2
 
 
 # ---- in the report, and on new samples
@@ -292,7 +294,7 @@ def test_the_report_says_what_is_reached_and_what_it_costs(given):
     differences."""
     require = {"recall": .9, "workload": .96, "precision": .05, (0, 1): .97}
     report = ce.evaluate(Y, MODELS, COSTS, require=require, rng=0, **given)
-    table, fits = report.constraint, ce.cross_fit(ce.read_samples(Y, MODELS, COSTS,
+    table, fits = report.constraint, cross_fit(read_samples(Y, MODELS, COSTS,
             **{k: v for k, v in given.items() if k != "priors"}), rng=0)
     weight = given.get("sample_weight", np.ones(N))
     at = weight if "priors" not in given else np.where(Y, .1 / Y.mean(), .9 / (1 - Y.mean()))
@@ -320,8 +322,8 @@ def test_the_report_says_what_is_reached_and_what_it_costs(given):
         d = simultaneous_differences(Y, {f"{n} {r}": fits.decide(n, "tuned", require=x).decisions
                                          for n in ("sharp", "blunt")
                                          for r, x in (("with", require), ("without", None))}, COSTS)
-        raw = [k for k, pair in enumerate(zip(d.first, d.second)) if pair == ("sharp with", "sharp without")]
-        assert table["price"][0] == pytest.approx(d.difference[raw[0]])
+        raw = [k for k, pair in enumerate(zip(d.model, d.against)) if pair == ("sharp with", "sharp without")]
+        assert table["price"][0] == pytest.approx(d.estimate[raw[0]])
     assert "certif" not in report.summary().replace("keeps to it: certify()", "")
 
 
@@ -380,7 +382,7 @@ def test_what_cannot_be_certified():
             0] and answered.met.tolist() == [True, True, True]
     assert not ce.certify([[10, 0], [0, 0]], {"recall": .5}).certified
     for counts, require, words in (([[1.5, 0], [0, 2]], {"recall": .9}, "counts: .*whole"),
-                                   (three, {"recall": .9}, "two classes and two decisions"),
+                                   (three, {"recall": .9}, "two classes and decisions"),
                                    ([[1, 0], [0, 1]], {"recal": .9}, "did you mean 'recall'")):
         with pytest.raises(ValueError, match=words):
             ce.certify(counts, require)

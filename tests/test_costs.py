@@ -71,6 +71,15 @@ def test_a_copy_keeps_its_labels_and_zeros_have_no_sign():
     assert CostMatrix(costs, classes="cd").decisions == ("c", "d")
 
 
+def test_a_frame_on_its_side_is_turned():
+    table = CostMatrix(FRAME.to_numpy(), classes=FRAME.index, decisions=FRAME.columns)
+    named = table.to_frame()
+    for frame, classes in ((FRAME, FRAME.index), (FRAME.T, FRAME.index), (named, None), (named.T, None)):
+        assert CostMatrix.from_frame(frame, classes=classes) == table
+    errors = pd.DataFrame([[0, 1], [9, 0]]).rename_axis(index="Predicted", columns="Actual")
+    assert CostMatrix.from_frame(errors) == CostMatrix([[0, 9], [1, 0]])
+
+
 def test_utilities():
     gains = np.array([[0., .1, .2], [0., -.5, -.7]])
     assert CostMatrix.from_utilities(gains).array == pytest.approx(gains.max(1, keepdims=True) - gains)
@@ -81,22 +90,18 @@ BAD = {
     "several": (lambda: CostMatrix(np.arange(8).reshape(2, 2, 2)), "one matrix"),
     "transposed by labels": (lambda: CostMatrix(FRAME.to_numpy().T, classes=["pays", "defaults"],
                                                 decisions=list("abc")), "transposed"),
-    "label twice": (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a", "a"]), "twice"),
-    "transposed frame": (lambda: CostMatrix.from_frame(FRAME.T, classes=["pays", "defaults"]),
-                         "pass frame.T"),
-    "transposed frame by its names": (lambda: CostMatrix.from_frame(CostMatrix([[0, 1, 2],
-        [3, 1, 0]]).to_frame().T), "pass frame.T"),
-    "ambiguous frame": (lambda: CostMatrix.from_frame(FRAME), "give classes="),
+    "label twice": (lambda: CostMatrix([[0, 1], [1, 0]], classes=["a", "a"]), "only once"),
+    "ambiguous frame": (lambda: CostMatrix.from_frame(FRAME), "classes="),
     "numbered frame": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1, 2], [3, 1, 0], [1, 1, 0],
-        [5, 5, 1]])), "give classes="),
-    "predicted in rows": (lambda: CostMatrix.from_frame(pd.DataFrame([[0, 1],
-        [9, 0]]).rename_axis(index="Predicted", columns="Actual")), "pass frame.T"),
+        [5, 5, 1]])), "classes="),
     "frame for an array": (lambda: check_costs(FRAME), "from_frame"),
     "ragged utilities": (lambda: CostMatrix.from_utilities([[1, 2], [3]]),
                          "utilities: .*rows of (one|different) length"),
     "abstention of other length": (lambda: CostMatrix.zero_one(2).with_abstain([1, 2, 3]),
                                    "cost: one number or one per class"),
-    "other classes": (lambda: CostMatrix.from_frame(FRAME, classes=["x", "y"]), "rows must be the classes"),
+    "other classes": (lambda: CostMatrix.from_frame(FRAME, classes=["x", "y"]), "classes="),
+    "some of the classes": (lambda: CostMatrix.from_frame(FRAME, classes=["pays"]), "the frame has the classes"),
+
     "one class": (lambda: CostMatrix.zero_one(1), "K: .*at least two classes"),
     "ratio 0": (lambda: CostMatrix.from_ratio(0), "cost_ratio: must lie in"),
     "ratio NaN": (lambda: CostMatrix.from_ratio(np.nan), "cost_ratio"),
@@ -149,7 +154,7 @@ def test_which_way_round_a_frame_is():
             CostMatrix(costs).error_costs
     assert CostMatrix([[1, 3], [9, 2]]).error_costs == (2, 7)
     for call in (lambda: CostMatrix.inverse_prior([1.0]), lambda: CostMatrix.inverse_prior([[.5, .5]]),):
-        with pytest.raises(ValueError, match="costs: shape|at least two classes"):
+        with pytest.raises(ValueError, match="costs: shape|two classes or more"):
             call()
 
 

@@ -398,9 +398,6 @@ def test_best_threshold_of_one_matrix_or_single_costs_equals_enumeration(case, s
     at = [np.inf, *sorted(set(scores[w > 0].tolist()), reverse=True)]
     table = [sum(each * costs[np.arange(len(y)), y, (scores >= t).astype(int)]) for t in at]
     own = ExampleCosts.from_array(costs) if single else own
-    curve = d.threshold_costs(y, scores, own, priors=priors, sample_weight=weight)
-    np.testing.assert_array_equal(curve.thresholds, at)
-    np.testing.assert_allclose(curve.costs, table, rtol=1e-12, atol=1e-12)
     best = d.best_threshold(y, scores, own, priors=priors, sample_weight=weight)
     assert best.cost == pytest.approx(min(table), rel=1e-12, abs=1e-12)
     assert best.high == at[next(i for i, cost in enumerate(table) if cost <= min(table) + 1e-9)]
@@ -466,7 +463,6 @@ def test_the_threshold_decides_as_stated_in_the_type_of_the_scores(data, kind, c
 def test_infinite_scores_leave_only_attainable_thresholds():
     best = d.best_threshold([0, 0, 0, 1], [np.inf] * 3 + [0.], zero_one)
     assert (best.threshold, best.counts.fp, best.cost) == (0., 3, .75)
-    assert d.threshold_costs([0, 0, 0, 1], [np.inf] * 3 + [0.], zero_one).thresholds.tolist() == [np.inf, 0]
     best = d.best_threshold([0, 1], [np.inf, np.inf], zero_one)
     assert best.counts.tp == best.counts.fp == 1
     # weight 0 counts for nothing
@@ -476,7 +472,6 @@ def test_infinite_scores_leave_only_attainable_thresholds():
 
 def test_a_threshold_for_each_of_several_matrices():
     y, scores, many = [0, 1, 0, 1], [.1, .4, .5, .8], np.array([zero_one.array, zero_one.array * 2])
-    assert list(d.threshold_costs(y, scores, many).to_frame().columns) == ["threshold", "cost_0", "cost_1"]
     assert d.best_threshold(y, scores, many).to_frame().shape == (2, 8)
 
 
@@ -519,8 +514,7 @@ test_bad_input_is_named = refuses([
     (lambda: d.best_threshold([0, 1], [.1, .2], [[1, 1], [1, 0]], priors=[1, 0]),
      "costs: both decisions cost the same"),
     (lambda: d.best_threshold([1, 1], [.1, .2], zero_one, priors=[.5, .5]), "y_true: class 0 has no sample"),
-    (lambda: d.threshold_costs([0, 1], [.1, .2], [[0, 1, 2], [1, 0, 2]]),
-     "costs: a threshold needs two classes"),
+    (lambda: d.best_threshold([0, 1], [.1, .2], [[0, 1, 2], [1, 0, 2]]), "costs: a threshold needs two classes"),
     (lambda: d.cross_entropy(good, [0, 2]), "y_true: expected integers from 0 to 1"),
     (lambda: d.cross_entropy(good, ["a", "b"]), "y_true: expected integers.*classes="),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 0]), "y_true: class 1 has no sample"),
@@ -535,10 +529,10 @@ test_bad_input_is_named = refuses([
     (lambda: d.bayes_decisions(good, ExampleCosts(fp=1, fn=[1, 2, 3])),
      "costs: 3 samples, but posteriors has 2 rows"),
     (lambda: d.bayes_decisions(good, zero_one, priors=[[.5, .5]], train_priors=[.5, .5]),
-     "priors: expected 2 priors"),
-    (lambda: d.naive_decision(ExampleCosts(fp=1, fn=[1, 2]), [.5, .5]), r"one \(K, M\) matrix"),
+     "priors: one set of 2 priors"),
+    (lambda: d.naive_decision(ExampleCosts(fp=1, fn=[1, 2]), [.5, .5]), r"\(K, M\) and \(K,\)"),
     (lambda: d.naive_decision(zero_one, [[.5, .5]]),
-     r"and \(K,\) priors are needed, got shapes \(2, 2\), \(1, 2\)"),
+     r"and \(K,\) are needed, got shapes \(2, 2\), \(1, 2\)"),
     (lambda: d.best_threshold([0, 1], [.1, .2], ExampleCosts(fp=1, fn=[1, 2, 3])),
      "costs: of 3 samples, but y_true has 2"),
     (lambda: d.best_threshold(["a", "c"], [.1, .2], CostMatrix.binary(classes=["a", "b"])),
@@ -547,7 +541,7 @@ test_bad_input_is_named = refuses([
     (lambda: d.cross_entropy(good, ["a", "z"], classes=["a", "b"]), "y_true: label 'z' is not in classes"),
     (lambda: d.AffineCalibrator(classes=["a", "b"]).fit(np.log(good), ["a", "a"]),
      "y_true: class b has no sample"),
-    (lambda: d.shift_priors(good, [.5, .5], [[.5, .5], [.1, .9]]), "priors: expected 2 priors"),
+    (lambda: d.shift_priors(good, [.5, .5], [[.5, .5], [.1, .9]]), "priors: one set of 2 priors"),
 ])
 
 

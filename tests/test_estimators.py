@@ -206,12 +206,11 @@ def folds(y):
 @pytest.mark.parametrize("priors", [None, [.2, .3, .5]])
 def test_bayes_scorer_by_hand(iris, priors):
     X, y = iris
-    got = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=priors, train_priors=priors
-            and "sample"), cv=folds(y))
+    got = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=priors), cv=folds(y))
     for (train, test), score in zip(folds(y), got):
         fitted = GaussianNB().fit(X[train], y[train])
         p = fitted.predict_proba(X[test])[:, [list(fitted.classes_).index(c) for c in costs_3.classes]]
-        share = [np.mean(y[test] == c) for c in costs_3.classes]
+        share = [np.mean(y[train] == c) for c in costs_3.classes]
         decided = bayes_decisions(p, costs_3, priors=priors, train_priors=priors and share, labels=True)
         counts = confusion_counts(y[test], decided, classes=costs_3)
         assert score == pytest.approx(-expected_cost(counts, costs_3, priors=priors), rel=1e-12)
@@ -252,16 +251,8 @@ def test_posteriors_are_moved_from_the_shares_of_training(tumours):
                   GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}).fit(X_train, y_train)):
         assert cost_scorer(costs, priors=priors)(model, X, y) == pytest.approx(halves)
     with pytest.raises(ValueError,
-                       match="train_priors: LogisticRegression does not say .*train_priors=shares.*'sample'"):
+                       match="priors: LogisticRegression does not say .* score CostSensitiveClassifier"):
         cost_scorer(costs, priors=priors)(unknown, X, y)
-    for train in (.5, [.5, .5], {0: .5, 1: .5}):
-        assert cost_scorer(costs, priors=priors, train_priors=train)(unknown, X,
-                y) == pytest.approx(right(unknown, [.5, .5]))
-    weight = np.where(y == 1, 19, 1)  # makes halves of them
-    scorer = cost_scorer(costs, priors=priors, train_priors="sample")
-    assert scorer(unknown, X, y) == pytest.approx(right(unknown, [.95, .05]))
-    assert scorer(unknown, X, y, sample_weight=weight) == pytest.approx(right(unknown,
-            [.5, .5])) == pytest.approx(scorer(unknown, np.repeat(X, weight, axis=0), np.repeat(y, weight)))
     model = CostSensitiveClassifier(LogisticRegression(), costs, priors=priors).fit(X_train, y_train)
     assert cost_scorer(costs, priors=priors)(model, X, y) == pytest.approx(model.score(X, y))
 
@@ -290,11 +281,11 @@ def test_scorer_with_a_fold_that_lacks_a_class(iris):
     scores = cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3), cv=KFold(3),
                              error_score="raise")
     assert np.isfinite(scores).all() and (scores < -.4).all()
-    with pytest.raises(ValueError, match="y: class .* has no sample"):
-        cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5],
-                train_priors="sample"), cv=KFold(3), error_score="raise")
+    with pytest.raises(ValueError, match="class .* has prior 0"):
+        cross_val_score(GaussianNB(), X, y, scoring=cost_scorer(costs_3, priors=[.2, .3, .5]), cv=KFold(3),
+                        error_score="raise")
     known, scorer = GaussianNB().fit(X, y), cost_scorer(costs_3, priors=[0, .5, .5], decisions="predict")
-    with pytest.raises(ValueError, match="y_true: class 'versicolor' has no sample"):
+    with pytest.raises(ValueError, match="y_true: no sample of virginica, versicolor|y_true: no sample of versicolor"):
         scorer(known, X[y == "setosa"], y[y == "setosa"])
     assert scorer(known, X, y, sample_weight=np.full(150, 1e-3)) == pytest.approx(scorer(known, X, y))
 
@@ -394,7 +385,7 @@ test_bad_input_is_named = refuses([
     (lambda: cost_scorer(CostMatrix.from_ratio(2))(fitted_5, X_5, y_5, costs=ExampleCosts(fp=1, fn=[1, 2])),
      "costs: .*2"),
     (lambda: cost_scorer(CostMatrix.from_ratio(2), decisions="predict", priors=[.5, .5])(fitted_5,
-        X_5[y_5 == 1], y_5[y_5 == 1]), "y_true: class 0 has no sample"),
+        X_5[y_5 == 1], y_5[y_5 == 1]), "y_true: no sample of 0, whose prior is above 0"),
 ])
 
 

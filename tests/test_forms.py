@@ -12,8 +12,6 @@ from cost_eval.costs import ExampleCosts  # noqa: E402
 
 CASES = {"numbers": iv.Case(), "words": iv.Case(names=("well", "ill"))}
 NO_MATRIX = {  # functions whose costs are no matrix, with the reason
-    "uncertain_cost_interval": "many matrices, or what draws them",
-    "uncertain_cost_difference": "many matrices, or what draws them",
     "read_table": "asks for the names of the classes only",
     "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py",
     "as_priors": "test_costs.py",
@@ -23,7 +21,7 @@ BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of"
                "scale.losses", "evaluate",
                "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
                # an array without names cannot tell which word is which class
-               "bounds_without_labels", "tipping_point", "cascade", "prediction_powered",
+               "bounds_without_labels", "prediction_powered",
                "cost_scorer", "CostSensitiveClassifier"}
 FUNCTIONS = {name: set(iv.parameters(f)) & {"costs", "priors", "now_costs"}
              for name, f in iv.subjects().items() if "[" not in name}

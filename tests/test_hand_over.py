@@ -1,5 +1,4 @@
-"""Handing over: risk and coverage, a certified threshold (its level by enumeration), a cascade (against the
-best cut, by trying all)."""
+"""Handing over: risk and coverage, a certified threshold (its level by enumeration)."""
 import itertools
 
 import numpy as np
@@ -8,7 +7,7 @@ from scipy.stats import binom, binomtest, multinomial
 
 from conftest import refuses
 import cost_eval.api as ce
-from cost_eval.hand_over import cascade, certified_threshold, risk_coverage
+from cost_eval.hand_over import certified_threshold, risk_coverage
 
 pd = pytest.importorskip("pandas")
 rng = np.random.default_rng(0)
@@ -27,7 +26,7 @@ def test_every_point_of_the_curve_is_a_count_and_its_exact_interval():
     found = risk_coverage(Y, P, confidence=.9)
     accuracy_score = pytest.importorskip("sklearn.metrics").accuracy_score
     sure, said = P.max(1), 2 - P[:, ::-1].argmax(1)
-    assert found.thresholds.tolist() == sorted(set(sure), reverse=True) and len(found.table) == len(
+    assert found.thresholds.tolist() == sorted(set(sure), reverse=True) and len(found.to_frame()) == len(
         set(sure)) < N, "scores tie"
     for t, share, risk, low, high, n, k in zip(*(getattr(found, name) for name in ("thresholds", "coverage",
             "risk", "low", "high", "answered", "wrong"))):
@@ -123,7 +122,7 @@ def test_the_sequence_stops_at_the_first_failure():
     assert found.threshold == 3 and found.coverage == 150 / 560
     assert certified_threshold(0 * score, wrong.astype(int), score,
                                thresholds=[1]).threshold == 1, "fixed beforehand, it needs no stricter one"
-    assert found.table.columns.tolist() == ["threshold", "coverage", "risk", "answered", "wrong", "p_value",
+    assert found.to_frame().columns.tolist() == ["threshold", "coverage", "risk", "answered", "wrong", "p_value",
                                             "certified"]
 
 
@@ -149,62 +148,6 @@ def test_at_other_shares_the_engine_judges():
     assert other.guarantee.startswith("measured") and "if rows of a higher score" not in plain.guarantee
 
 
-# ---- a cascade
-
-def test_one_model_and_one_price_is_the_best_cut_of_all():
-    "What the plan that was fitted on all rows pays is the least that any cut pays; ties are answered."
-    y, p = (rng.random(60) < .3).astype(int), np.round(rng.random(60), 2)
-    plan = cascade(y, {"small": p}, [[0, 1], [5, 0]], prices={"person": .4}, folds=2)
-    bill = np.column_stack([p * 5, 1 - p])
-    seen, paid = bill.min(1), np.where(bill.argmin(1) == 1, y == 0, 5 * y)
-    sent = plan.send("small", seen) == "person"
-    assert np.where(sent, .4, paid).sum() == pytest.approx(min(np.where(seen >= t, .4, paid).sum()
-            for t in [*seen, 9]))
-    even = cascade([0, 1] * 9, {"small": [.5] * 18}, [[0, 1], [1, 0]], prices={"person": .5}, folds=2)
-    assert even.send("small", [.5]).tolist() == ["small"], "what costs the same is answered"
-
-
-@pytest.mark.parametrize("prices, wanted", [({"large": .1, "person": 9}, "large"), ({"large": 3,
-        "person": .5}, "person"), ({"large": 3, "person": 9}, "small")])
-def test_readers_who_do_not_say_how_sure_they_are_are_asked_for_all_or_none(prices, wanted):
-    y = np.arange(100) % 2
-    models = {"small": ce.Decisions(np.where(np.arange(100) < 40, 1 - y, y)),
-              "large": ce.Decisions(np.where(np.arange(100) < 4, 1 - y, y))}
-    plan = cascade(y, models, 2 * (1 - np.eye(2)), prices=prices)
-    assert plan.answers.tolist() == [float(name == wanted) for name in plan.readers] and plan.asked[0] == 1
-    assert plan.cost.mean == pytest.approx({"large": .1 + .08, "person": .5,
-                                            "small": .8}[wanted]) == pytest.approx(plan.losses.mean())
-
-
-def test_with_true_posteriors_the_plan_pays_nearly_what_the_best_rule_pays():
-    "Chow's rule for one model and a person; with a second look in between less than either model can do."
-    draw = np.random.default_rng(3)
-    y = draw.integers(2, size=20_000)
-    z, more = (draw.normal(1.2 * (2 * y - 1)) for _ in range(2))
-    small, large = (1 / (1 + np.exp(-2.4 * s)) for s in (z, z + more))
-    costs = [[0, 1], [1, 0]]
-    simple = cascade(y, {"small": small}, costs, prices={"person": .2})
-    both = cascade(y, {"small": small, "large": large}, costs, prices={"large": .03, "person": .2})
-    chow = np.where(np.minimum(small, 1 - small) > .2, .2, (small >= .5) != y).mean()
-    assert simple.cost.mean == pytest.approx(chow, abs=.002)
-    saved = ce.loss_difference(simple.losses, both.losses, bounds=(-1.03, 1))
-    assert saved.low > 0 and set(both.send("small", [0, .1, .5])) == {"small",
-            "large"} and set(both.send("large", [.01, .4])) == {"large", "person"}
-    assert both.losses == pytest.approx(np.where(both.last == 2, .2 + .03, np.where(both.last == 1,
-            .03 + ((large >= .5) != y), (small >= .5) != y)))
-    assert list(both.table.columns) == ["readers", "price", "asked",
-                                        "answers"] and both.answers.sum() == pytest.approx(1)
-
-
-def test_each_row_may_have_its_own_costs():
-    y, p = np.arange(200) % 2, np.tile([.1, .4, .45, .9], 50)
-    same = ce.ExampleCosts(fp=np.full(200, 1.), fn=np.full(200, 5.))
-    one, other = (cascade(y, {"m": p}, costs, prices={"person": .3}) for costs in ([[0, 1], [5, 0]], same))
-    np.testing.assert_array_equal(one.losses, other.losses)
-    assert cascade(y, {"m": p}, ce.ExampleCosts(fp=1, fn=np.where(np.arange(200) < 100, 5., 50)),
-                   prices={"person": .3}).cost.mean != one.cost.mean
-
-
 test_what_is_refused = refuses([
     (lambda: risk_coverage([0, 1], [0, 1]), "scores: of decisions it must be said how sure each is"),
     (lambda: risk_coverage([0, 1], [3., 7]),
@@ -215,14 +158,5 @@ test_what_is_refused = refuses([
     (lambda: certified_threshold(Y, P, confidence=.4),
      r"confidence: must lie in \(0.5, 1\), got 0.4; 95 % is .95"),
     (lambda: certified_threshold([0, 0], [.1, .2], priors=[.5, .5]),
-     "y_true: no sample of 1 although the priors give weight to it"),
-    (lambda: cascade(Y, P, 1 - np.eye(3), prices={"p": 1}), "models: a mapping name -> posteriors is needed"),
-    (lambda: cascade(Y, {"m": P}, 1 - np.eye(3), prices={"m": 1}),
-     "prices: with a single reader nothing is to be planned"),
-    (lambda: cascade(Y, {"m": P}, 1 - np.eye(3), prices={"p": -1}),
-     r"prices\['p'\]: must lie in \[0, inf\), got -1"),
-    (lambda: cascade([0, 1] * 9, {"m": ce.Scores(np.arange(18))}, 1 - np.eye(2), prices={"p": 1}),
-     r"models\['m'\]: scores have no scale"),
-    (lambda: cascade(Y, {"m": P}, 1 - np.eye(3), prices={"p": .1}).send("q", [.1]),
-     r"reader: 'q' is unknown; there are \['m', 'p'\]"),
+     "y_true: no sample of 1, whose prior is above 0"),
 ])

@@ -35,7 +35,6 @@ NOT = {
                     {"rows": ANOTHER,
                      "own costs": "a calibrated rule has one cut where all rows have the same costs"}),
     "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},
-    "cascade": {"rows": ANOTHER},
     "evaluate": {"rows": ANOTHER, "models": PAIRS},
     "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters",
                                    "own costs", "scores"], HANDS_OVER),
@@ -52,8 +51,6 @@ NOT = {
     "plot_cost_curve": {"scores": "it draws them along the axis"},
     "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no "
                                    "clusters that would say otherwise"},
-    "uncertain_cost_interval": {"classes": DRAWS, "decisions": DRAWS},
-    "uncertain_cost_difference": {"classes": DRAWS, "decisions": DRAWS},
     "bcost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     "bdelta_cost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     **{f"{use}[{name}]": dict.fromkeys(["classes", "decisions", "stack"], DRAWS)

@@ -209,7 +209,7 @@ def test_the_scorer_and_the_classifier():
 
 
 def test_empty_cells_are_not_led_to_a_leak():
-    with pytest.raises(ValueError, match="what each error would have cost there, whatever the class"):
+    with pytest.raises(ValueError, match="what each error would have cost, whatever the class"):
         ExampleCosts(fp=5, fn=np.where(Y, AMOUNT, np.nan))
 
 

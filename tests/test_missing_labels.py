@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cost_eval.bootstrap import loss_interval
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.missing_labels import bounds_without_labels, prediction_powered, tipping_point
+from cost_eval.missing_labels import bounds_without_labels, prediction_powered
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, labelled_rows
 
@@ -222,35 +222,6 @@ def test_rows_in_another_order_are_refused():
             bounds_without_labels(pd.Series(PART, names)[::-1], decisions, COSTS, versus=versus)
     with pytest.raises(ValueError, match="propensity: its index has the rows of y_true in another order"):
         labelled_rows(pd.Series(PART, names), pd.Series(CHANCE, index=names)[::-1])
-
-
-# ---- the tipping point
-
-@pytest.mark.parametrize("costs", [COSTS, CostMatrix([[0, 1], [3, .5]])])
-def test_the_verdict_turns_with_so_many_positives_and_with_none_less(costs):
-    "By trying every number of positives among the unlabelled of a cell, the other cells as their labels."
-    found = tipping_point(PART, A, costs, versus=B)
-    gap = costs.array[:, A] - costs.array[:, B]
-    share = {cell: Y[HAS & (A == cell[0]) & (B == cell[1])].mean() for cell in {*zip(A.tolist(), B.tolist())}}
-    p = np.array([share[cell] for cell in zip(A.tolist(), B.tolist())])
-    total = lambda p: np.where(HAS, gap[Y, np.arange(N)], (1 - p) * gap[0] + p * gap[1]).sum()
-    assert found.difference == pytest.approx(total(p) / N) and found.verdict == ("first" if total(p) < 0
-            else "second")
-    assert len(found.table) == sum(a != b for a, b in share)
-    for a, b, n, turn in zip(found.first, found.second, found.unlabelled, found.turns_with):
-        cell = (A == a) & (B == b)
-        assert n == (cell & ~HAS).sum()
-        turned = [k for k in range(n + 1) if total(np.where(cell, k / n, p)) * total(p) <= 1e-9]
-        assert np.isnan(turn) if not turned else turn == min(turned, key=lambda k: abs(k - n * share[a, b]))
-
-
-def test_a_cell_without_a_label_leaves_its_own_turn_only():
-    y, a, b = [0, 1, 0, None, None], [0, 1, 0, 1, 1], [1, 1, 1, 0, 0]
-    found = tipping_point(y, a, [[0, 1], [5, 0]], versus=b)
-    assert np.isnan(found.difference) and found.verdict == "" and found.turns_at.tolist()[
-        1] == 0.0 and np.isnan(found.turns_with).all()
-    with pytest.raises(ValueError, match="costs: two classes are needed, got 3; see bounds_without_labels"):
-        tipping_point([0, 1, 2, None], [0, 1, 2, 0], 1 - np.eye(3), versus=[0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("call", [bounds_without_labels, evaluate])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from cost_eval.__main__ import main
-from cost_eval.bootstrap import independent_difference, interval
+from cost_eval.bootstrap import independent_difference, loss_difference
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Scores
@@ -119,10 +119,11 @@ def test_other_prices_other_priors_and_other_models():
     assert list(moved) == [COST, "cost of an error in 1"]
     assert found.loc["cost of an error in 1", ["then", "now"]].tolist() == [10, 30]
     there = evaluate(Y, MODELS, C, priors=.05, rng=0)
-    counts = np.histogram2d(Y, MODELS["a"].values, 2)[0].astype(int)
-    a, b = (interval(counts, C, priors=priors, confidence=.975) for priors in (None, [.95, .05]))
+    paid = np.array(C)[Y, MODELS["a"].values]  # then one sample of both classes, now a sample a class
+    both = loss_difference(np.r_[paid, paid], np.zeros(2 * len(Y)), strata=np.r_[2 + 0 * Y, Y],
+                           shares={2: -1., 0: .95, 1: .05}, bounds={2: (0, 10), 0: (0, 1), 1: (0, 10)})
     row = costs_of(there.compare(old)).loc["a"]
-    assert row[["low", "high"]].tolist() == pytest.approx([b.low - a.high, b.high - a.low])
+    assert row[["low", "change", "high"]].tolist() == pytest.approx([both.low, both.mean, both.high], abs=1e-4)
 
 
 def test_labels_meet_by_name():

@@ -42,7 +42,7 @@ from cost_eval.__main__ import _in_the_shell as in_the_shell
 from cost_eval.core import same
 from cost_eval.costs import as_costs
 from cost_eval.policies import fit_rule
-from cost_eval.samples import read_samples
+from cost_eval.samples import labelled_rows, read_samples
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 # files, frames of Dask, axes, what takes a report
@@ -100,7 +100,7 @@ def test_nonsense_is_refused(name):
     assert calls or name in ("core", "costs", "estimators", "report")
     # samples that were read and checked
     calls = [call for call in calls if next(iter(call[1].signature.parameters), None)
-             not in ("case", "found")]
+             not in ("case", "found", "losses", "questions", "asked")]
     for function, bound in calls:
         for parameter in bound.signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or {(parameter.name, ""),
@@ -257,7 +257,7 @@ TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or
     **dict.fromkeys([f"{name}.decisions" for name in (*iv.TABLES, "ExampleCosts")], "labels of a table"),
     "Posteriors.priors": "kept as they are said until the classes are known",
     **{f"{name}.y_true: a missing one": "what it is for" for name in ("labelled_rows",
-        "bounds_without_labels", "prediction_powered", "tipping_point")},
+        "bounds_without_labels", "prediction_powered")},
     **{f"{name}.sample_weight: all 0": "counts of nothing" for name in ("confusion_counts", "joint_counts",
         "threshold_counts", "labelled_rows")},
     **{f"{name}.posteriors: summing to 1.01": "those of one class"
@@ -470,22 +470,22 @@ ADVICE = {
     "a frame of costs that may lie either way": (lambda frame: decided(TWO, frame), EITHER_WAY, "frame",
                                                  "frame.rename_axis('class')", lambda: decided(TWO)),
     "a frame whose rows may be anything": (lambda **o: ce.CostMatrix.from_frame(EITHER_WAY, **o), {}, "",
-                                           "give classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"],
+                                           "classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"],
         decisions=["x", "y"]), "classes=['a', 'b']"),
-    "labels without columns": (lambda **o: ce.AffineCalibrator(**o).fit(np.log(TWO),
+    "labels without columns": (lambda **o: de.AffineCalibrator(**o).fit(np.log(TWO),
         np.array(["well", "ill"])[BY_CHANCE]).alpha_, {}, "",
-        "classes=[...]", lambda: ce.AffineCalibrator().fit(np.log(TWO), BY_CHANCE).alpha_,
+        "classes=[...]", lambda: de.AffineCalibrator().fit(np.log(TWO), BY_CHANCE).alpha_,
                                "classes=['well', 'ill']"),
-    "posteriors of exactly 0": (lambda x: ce.AffineCalibrator().fit(x, BY_CHANCE).alpha_, LOG_ZERO, "x",
+    "posteriors of exactly 0": (lambda x: de.AffineCalibrator().fit(x, BY_CHANCE).alpha_, LOG_ZERO, "x",
                                 "np.log(np.maximum(p, 1e-12))",
-                                lambda: ce.AffineCalibrator().fit(np.log(np.where(TWO < .02, 1e-12, TWO)),
+                                lambda: de.AffineCalibrator().fit(np.log(np.where(TWO < .02, 1e-12, TWO)),
         BY_CHANCE).alpha_, "np.log(np.maximum(np.exp(x), 1e-12))"),
-    "posteriors for their logarithms": (lambda x: ce.AffineCalibrator().fit(x, BY_CHANCE).alpha_, TWO,
-                                        "posteriors", "np.log(posteriors)", lambda: ce.AffineCalibrator().fit(
+    "posteriors for their logarithms": (lambda x: de.AffineCalibrator().fit(x, BY_CHANCE).alpha_, TWO,
+                                        "posteriors", "np.log(posteriors)", lambda: de.AffineCalibrator().fit(
                                             np.log(TWO), BY_CHANCE).alpha_),
-    "a calibrator that knows nothing": (lambda model: model.transform(np.log(TWO)), ce.AffineCalibrator(),
+    "a calibrator that knows nothing": (lambda model: model.transform(np.log(TWO)), de.AffineCalibrator(),
                                         "model", "fit(log_posteriors, y_true)",
-                                        lambda: ce.AffineCalibrator().fit(np.log(TWO),
+                                        lambda: de.AffineCalibrator().fit(np.log(TWO),
         BY_CHANCE).transform(np.log(TWO)), "model.fit(np.log(np.column_stack([1 - P, P])), BY_CHANCE)"),
     "samples that were not read": (lambda samples: fit_rule(samples, rule="bayes").threshold, "x", "",
                                    "read_samples(y_true, models, costs)", lambda: 1 / 6,
@@ -574,10 +574,6 @@ LIMITS = {
     "best_of n_resamples": (lambda v: cp.best_of(Y6, DECIDED, BILL, n_resamples=v, rng=0), from_(1)),
     "probability_best n_resamples": (lambda v: cp.probability_best(Y6, DECIDED, BILL, n_resamples=v, rng=0),
                                      from_(1)),
-    "uncertain_cost_interval n_resamples": (lambda v: cp.uncertain_cost_interval(COUNTS, [BILL, BILL],
-        n_resamples=v, rng=0), from_(100)),
-    "uncertain_cost_difference n_resamples": (lambda v: cp.uncertain_cost_difference(JOINT, [BILL, BILL],
-        n_resamples=v, rng=0), from_(100)),
     "required_sample_size relative_precision": (lambda v: pl.required_sample_size(COUNTS, BILL, v,
         method="z"), ([.01, 3], [0, INF, NAN])),
     "required_sample_size n_sets": (lambda v: pl.required_sample_size(COUNTS, BILL, .5, n_sets=v,
@@ -615,7 +611,7 @@ LIMITS = {
     "bcost n_resamples": (lambda v: bs.bcost(COUNTS, BILL, n_resamples=v, rng=0), from_(100)),
     "prediction_powered strength": (lambda v: ce.prediction_powered(GAPS, Y, C, P, strength=v),
                                     ([0, 1], [-.01, 1.01, NAN])),
-    "labelled_rows propensity": (lambda v: ce.labelled_rows(GAPS, v), ([.01, 1], [0, -.1, 1.01])),
+    "labelled_rows propensity": (lambda v: labelled_rows(GAPS, v), ([.01, 1], [0, -.1, 1.01])),
     "resampled_coverage n_scores": (lambda v: tr.resampled_coverage(v, 0, 0), ([2], [1])),
     "resampled_coverage test_share": (lambda v: tr.resampled_coverage(5, v, 0), ([0], [-.01])),
     "resampled_coverage correlation": (lambda v: tr.resampled_coverage(5, 0, v), ([0, .99], [1])),
@@ -643,7 +639,7 @@ def test_up_to_the_ends_and_not_beyond(name):
 # stands beside it)
 
 LETTERS = ce.CostMatrix([[0, 1], [1, 0]], classes=["a", "b"])
-BY_NAME = "a Table of pyarrow; hand over a pandas or polars data frame, or an array"
+BY_NAME = "a Table of pyarrow; give a pandas or polars frame"
 GAPS = np.where(np.arange(60) % 3 == 0, np.nan, Y)
 
 
@@ -660,32 +656,26 @@ REFUSED = {
                                 "models.*: " + BY_NAME),
     "another library's decisions": (lambda: ce.losses(["a", "b"], arrow(), LETTERS),
                                     "decisions.*: " + BY_NAME),
-    "no models": (lambda: ce.best_of(Y, np.zeros(60, int), C), "decisions: expected"),
-    "one row that counts": (lambda: ce.simultaneous_differences(Y, [Y, 1 - Y], C, sample_weight=[1] + [0]
+    "no models": (lambda: cp.best_of(Y, np.zeros(60, int), C), "decisions: a mapping, a frame or rows"),
+    "one row that counts": (lambda: cp.simultaneous_differences(Y, [Y, 1 - Y], C, sample_weight=[1] + [0]
         * 59), "positive weight"),
-    "one cluster": (lambda: ce.best_of(Y, [Y, 1 - Y], C, clusters=np.zeros(60)), "two clusters"),
-    "fewer costs than were asked for": (lambda: ce.probability_best(Y,
-        [Y, 1 - Y], lambda rng, size: np.tile(C, (2, 1, 1))), "costs: .*returned shape"),
-    "more than a cost": (lambda: ce.non_inferiority_test(JOINT, -C), "negative cost"),
-    "halves of rows": (lambda: ce.uncertain_cost_interval(np.array(COUNTS) + .5, C[None]), "whole"),
-    "no row at all": (lambda: ce.uncertain_cost_interval(np.zeros((2, 2)), C[None]), "no example"),
-    "more than certain": (lambda: ce.required_sample_size([[.5, .6], [0, 0]], C), "probabilities"),
-    "nothing to be precise about": (lambda: ce.required_sample_size([[1., 0], [0, 0]], C),
+    "one cluster": (lambda: cp.best_of(Y, [Y, 1 - Y], C, clusters=np.zeros(60)), "two clusters"),
+    "more than a cost": (lambda: cp.non_inferiority_test(JOINT, -C), "negative cost"),
+    "more than certain": (lambda: pl.required_sample_size([[.5, .6], [0, 0]], C), "probabilities"),
+    "nothing to be precise about": (lambda: pl.required_sample_size([[1., 0], [0, 0]], C),
                                     "expected cost is 0"),
     "twice as certain": (lambda: ce.paired_power(2 * JOINT / JOINT.sum(), C, 10), "probabilities"),
     "a saving too small to be seen": (lambda: ce.required_pairs(JOINT / JOINT.sum(), C, saving=1e-6),
                                       r"10\^9"),
-    "simple shares": (lambda: ce.cost_scorer(C, train_priors="simple", priors=.1),
-                      "'simple' is unknown; did you mean 'sample'"),
     "no posteriors": (lambda: rivals.f_beta_threshold([]), "posteriors"),
     "a rule of one class": (lambda: fit_rule(read_samples([0, 0], [.1, .2], C)),
                             "samples: a class has no sample"),
     "folds of nobody": (lambda: cost(folds=np.full(60, None)), r"^folds\b.*[;:]"),
     "the metric of a class that is not there": (lambda: ce.metric_interval([[5, 1], [0, 0]], "mcc"),
                                                 "class 1 has no example"),
-    "three labels for two": (lambda: ce.soft_expected_cost([.1, .2], [0, 2], C, .5, 1), "y_true"),
-    "costs of three for two": (lambda: ce.soft_expected_cost([.1, .2], [0, 1], 1 - np.eye(3), .5, 1),
-                               "3 x 3, but 2 classes"),
+    "three labels for two": (lambda: sc.soft_expected_cost([.1, .2], [0, 2], C, .5, 1), "y_true"),
+    "costs of three for two": (lambda: sc.soft_expected_cost([.1, .2], [0, 1], 1 - np.eye(3), .5, 1),
+                               "3 x 3, not 2 classes"),
     "a map of four classes": (lambda: ec._bayes_regions(1 - np.eye(4)), "two or three classes"),
     "an area of one class": (lambda: sc.auc_interval([1, 1], [.1, .2]), "y_true: both classes are needed"),
     "posteriors above 1": (lambda: ce.prediction_powered(GAPS, Y, C, 3 * P),

@@ -522,7 +522,7 @@ def test_vectors_in_cells_become_columns_by_the_line_that_is_said():
     given = {"numpy": np, "pandas": pd}
     for cells in ([[1 - p, p] for p in P.tolist()], [{0: 1 - p, 1: p} for p in P.tolist()]):
         values = pd.Series(cells)
-        with pytest.raises(ValueError, match="one number or label a sample is needed; give ") as refused:
+        with pytest.raises(ValueError, match="not one a sample; give ") as refused:
             one({"m": values})
         remedy = str(refused.value).partition("; give ")[2]
         np.testing.assert_allclose(one({"m": eval(remedy, given | {"values": values})}).values[:, 1], P)

@@ -19,6 +19,7 @@ dd = pytest.importorskip("dask.dataframe")
 import dask  # noqa: E402
 
 import cost_eval.api as ce  # noqa: E402
+from cost_eval.bootstrap import loss_difference  # noqa: E402
 from cost_eval import scale  # noqa: E402
 from cost_eval.decisions import best_threshold_counted  # noqa: E402
 
@@ -158,7 +159,7 @@ def test_losses_of_every_row_over_random_partitions(seed, unknown):
     found, whole = ce.interval([counts], [counts.index]), ce.loss_interval(here[0], bounds=(0, 100))
     assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9)
     counts = dd.from_dask_array(first - second).value_counts().compute()
-    found, whole = ce.interval([counts], [counts.index]), ce.loss_difference(*here)
+    found, whole = ce.interval([counts], [counts.index]), loss_difference(*here)
     assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9, abs=1e-12)
     rows = pd.DataFrame({"loss": here[0], "who": who}).groupby("who")["loss"].agg(["mean", "size"])
     found = ce.loss_interval(rows["mean"], sample_weight=rows["size"], clusters=rows.index, bounds=(0, 100))
@@ -315,7 +316,7 @@ test_bad_input = refuses({
                       "block 0: y: missing values.*verification bias.*bounds_without_labels"),
     "NaN score": (lambda: scale.threshold_counts(NUMBERS, da.where(da.arange(6, chunks=3) > 4, np.nan, 0.)),
                   "block 1: scores: .*NaN"),
-    "words": (lambda: scale.threshold_counts("y", "p", data=LAZY), "say which label is positive"),
+    "words": (lambda: scale.threshold_counts("y", "p", data=LAZY), "give y_true == label"),
     "weight": (lambda: scale.confusion_counts("y", "rule", sample_weight="p", data=LAZY.assign(p=-1.)),
                "block 0: sample_weight: -1 at position 0"),
     "no model": (lambda: scale.evaluate("y", {}, COSTS, data=LAZY), "at least one is needed"),
@@ -327,7 +328,7 @@ test_bad_input = refuses({
                  "positive='yes' or positive='no'"),
     "cost": (lambda: scale.losses("y", "rule", {"fp": 1, "fm": "p", "fn": "p"}, data=LAZY), "did you mean"),
     "costs in memory": (lambda: scale.losses(NUMBERS, NUMBERS, ce.ExampleCosts(fp=1, fn=np.ones(6))),
-                        "costs: of 6 single rows"),
+                        "costs: of 6 rows"),
     "rows of costs": (lambda: scale.losses(NUMBERS, NUMBERS, np.arange(12).reshape(6, 2)), "costs: .*ExampleCosts"),
 })
 

@@ -99,7 +99,10 @@ from typing import Any
 
 import numpy as np
 import cost_eval.api as ce
-from cost_eval.policies import Policy
+from cost_eval.comparisons import simultaneous_differences
+from cost_eval.cost_score import multiclass_cost_score
+from cost_eval.metrics import f_beta, recall
+from cost_eval.policies import RULES, Policy
 
 y, s = np.array([0, 1, 1]), np.array([0.1, 0.4, 0.9])
 costs = ce.CostMatrix.binary(fp=1, fn=20, classes=["a", "b"])
@@ -113,7 +116,7 @@ labels: tuple[object, ...] = counts.classes + costs.decisions
 array: np.ndarray[Any, Any] = counts.array + costs.array
 width: float = found.high - found.low
 p: float = ce.difference(joint, costs, rng=np.random.default_rng(0)).p_value
-rates = ce.BinaryCounts(tp=3, fp=1, fn=1, tn=5).fpr + ce.recall([[3, 1], [1, 5]], undefined=0.0)
+rates = ce.BinaryCounts(tp=3, fp=1, fn=1, tn=5).fpr + recall([[3, 1], [1, 5]], undefined=0.0)
 cut: float = ce.best_threshold(y, s, costs).threshold
 ce.threshold_counts([0, 1], (0.1, 0.9)).thresholds.mean()
 ce.losses(["a", "b"], ["b", "b"], ce.ExampleCosts(fp=np.ones(2), fn=[1, 2])).sum()
@@ -121,7 +124,7 @@ ce.bayes_decisions(np.array([[0.2, 0.8]]), costs, priors={"a": 0.5, "b": 0.5})
 ce.expected_cost(np.ones((5, 2, 2)), [[0, 1], [np.float64(2), 0]], priors=[[0.1, 0.9], [0.5, 0.5]])
 ce.interval([np.array([3, 1]), np.array([0, 4])], costs, method="betting", rng=np.int64(3))
 ce.evaluate(y, {"m": s, "n": ce.Scores(s)}, costs, rule={"m": "bayes", "n": "tuned"}, priors=0.1)
-for rule in ce.RULES:
+for rule in RULES:
     ce.evaluate(y, s, costs, rule=rule)
 text: str = report.summary()
 report.ladder["cost"].min()
@@ -142,8 +145,8 @@ ce.confusion_counts("y", "decisions")
 ce.confusion_counts(y)
 ce.confusion_counts(y, y, sample_weight="w")
 ce.threshold_counts(y, 0.5)
-ce.recall([1, 2, 3, 4])
-ce.f_beta(counts, "two")
+recall([1, 2, 3, 4])
+f_beta(counts, "two")
 ce.CostMatrix.binary(fp="one")
 ce.CostMatrix("0 1; 20 0")
 ce.bayes_decisions([0.2, 0.8], costs)
@@ -152,9 +155,9 @@ ce.best_threshold(y, ["low", "high", "high"], costs)
 ce.evaluate(y, {"m": s}, costs, rule="bayess")
 ce.evaluate(y, {"m": s}, costs, rule={"m": "tunned"})
 ce.evaluate(y, {"m": s}, costs, weights=s)
-ce.simultaneous_differences(y, {"m": y}, costs, method="max")
+simultaneous_differences(y, {"m": y}, costs, method="max")
 ce.performance_curve(y, s, "receiver")
-ce.multiclass_cost_score(counts, 2.0, average="median")
+multiclass_cost_score(counts, 2.0, average="median")
 ce.required_pairs(joint, costs, saving="half")
 ce.equal_error_rate(y, s, method="hul")
 wrong: str = found.high
