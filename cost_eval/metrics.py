@@ -56,11 +56,10 @@ from cost_eval.core import (
 class _Terms:
     "The four counts, and the terms that metrics share, each computed when first asked for."
 
-    def __init__(self, tp, fp, fn, tn):
+    def __init__(self, tp, fp, fn, tn, sizes=None):
         self.tp, self.fp, self.fn, self.tn = tp, fp, fn, tn
+        self.p, self.n = sizes or (tp + fn, fp + tn)
 
-    p = cached_property(lambda c: c.tp + c.fn)
-    n = cached_property(lambda c: c.fp + c.tn)
     predicted_p = cached_property(lambda c: c.tp + c.fp)
     predicted_n = cached_property(lambda c: c.fn + c.tn)
     total = cached_property(lambda c: c.p + c.n)
@@ -70,16 +69,6 @@ class _Terms:
     fpr = cached_property(lambda c: c.fp / c.n)
     tnr = cached_property(lambda c: c.tn / c.n)
     precision = cached_property(lambda c: c.tp / c.predicted_p)
-    npv = cached_property(lambda c: c.tn / c.predicted_n)
-    error_rate = cached_property(lambda c: (c.fp + c.fn) / c.total)
-    determinant = cached_property(lambda c: c.tp * c.tn - c.fp * c.fn)
-
-    def to_matrix(self) -> np.ndarray:
-        "The counts as an array (..., 2, 2)."
-        rows = [
-            np.stack(np.broadcast_arrays(*row), axis=-1) for row in ((self.tn, self.fp), (self.fn, self.tp))
-        ]
-        return np.stack(np.broadcast_arrays(*rows), axis=-2)
 
 # %% ../nbs/03_metrics.ipynb #29645fb6
 def _not_labels(counts) -> None:
@@ -145,14 +134,13 @@ class Metric:
         when it is 0/0
     source : str
         paper and table or equation
-    linear_fractional : Callable or None
-        f(prevalence, **parameters) -> arrays m0, m1, m2, n0, n1, n2 with the metric equal to
-        (m0 + m1 tp + m2 fp)/(n0 + n1 tp + n2 fp), tp and fp as shares of all samples;
-        None if the metric is no such function
+    parts : Callable
+        f(terms of the counts, **parameters) -> numerator and denominator, linear in the counts at given sizes
+        of the classes; or the value, if the metric is no such ratio
     uniform_cdf : Callable or None
         f(value, prevalence, **parameters) -> P(metric <= value), in closed form, for recall and false
         positive rate independent and uniform on [0, 1]; None if there is none, or if it follows
-        from `linear_fractional`
+        from `line`
 
     Examples
     --------
@@ -173,7 +161,7 @@ class Metric:
     cost_parameter: str | None
     undefined: str
     source: str
-    linear_fractional: Callable | None = None
+    parts: Callable
     uniform_cdf: Callable | None = None
 
     @property
@@ -276,7 +264,7 @@ class Metric:
         tpr, fpr, prevalence = (np.asarray(part) for part in (tpr, fpr, prevalence))
         tp, fp = prevalence * tpr, (1 - prevalence) * fpr
         cells = np.broadcast_arrays(tp, fp, prevalence - tp, 1 - prevalence - fp)
-        return self.function(_Terms(*cells), undefined=np.nan, **parameters)
+        return plain(_value(self.parts, _Terms(*cells), parameters))
 
     def line(self, prevalence: Numbers, **parameters: Any) -> Any:
         """The metric as a ratio of linear functions of both rates, at a prevalence, if it is one.
@@ -298,12 +286,43 @@ class Metric:
         >>> METRICS["precision"].line(0.25).tolist()
         [[0.0, 0.25, 0.0], [0.0, 0.25, 0.75]]
         """
-        if self.linear_fractional is None:
-            return None
         p = np.asarray(prevalence, float)
-        m0, m1, m2, n0, n1, n2 = self.linear_fractional(p, **parameters)
-        parts = np.broadcast_arrays(m0, m1 * p, m2 * (1 - p), n0, n1 * p, n2 * (1 - p))
-        return np.reshape(np.asarray(parts, float), (2, 3, *parts[0].shape))
+        n, line = 1 - p, []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = [self.parts(_Terms(*one, (p, n)), **parameters) for one in np.eye(4)]
+        if not isinstance(each[0], tuple):
+            return None
+        for tp, fp, fn, tn in zip(*each):
+            line += fn * p + tn * n, (tp - fn) * p, (fp - tn) * n
+        line = np.broadcast_arrays(*line)
+        return np.reshape(np.asarray(line, float), (2, 3, *line[0].shape))
+
+    def cells(self, **parameters: Any) -> Any:
+        """What each cell adds to numerator and denominator, if that is the same for all sizes of the classes.
+
+        Parameters
+        ----------
+        **parameters
+            of the metric, as `parameters` returns them: one value each
+
+        Returns
+        -------
+        ndarray or None
+            (2, 4), for TN, FP, FN and TP
+
+        Examples
+        --------
+        >>> METRICS["precision"].cells().tolist()
+        [[0.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]]
+        """
+        tables = np.concatenate([np.eye(4), [[1, 2, 9, 30], [40, 3, 1, 1], [7, 5, 6, 8]]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = [self.parts(_Terms(*one[::-1][[0, 2, 1, 3]]), **parameters) for one in tables]
+        if not isinstance(each[0], tuple):
+            return None
+        sums = np.transpose(each)
+        cells, tried = sums[:, :4], sums[:, 4:]
+        return cells if np.allclose(cells @ tables[4:].T, tried, rtol=1e-9, atol=0) else None
 
     def _repr_markdown_(self) -> str:
         return _table([self])
@@ -373,6 +392,13 @@ def _filled(value, undefined):
     return plain(value if np.isnan(undefined) else np.where(np.isnan(value), undefined, value))
 
 
+def _value(parts, terms, parameters):
+    "What a metric is of some terms: numerator over denominator, if it is told as these."
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = parts(terms, **parameters)
+        return np.divide(*found) if isinstance(found, tuple) else found
+
+
 _COUNTS = "ConfusionCounts | BinaryCounts | Matrix"
 _Parameters = ParamSpec("_Parameters")
 
@@ -410,9 +436,7 @@ def _public(function):
         given = signature.bind(counts, *args, **kwargs).arguments
         terms = _terms(given.pop(next(iter(given))), given.get("costs"))
         parameters = {name: _check_parameter(name, value) for name, value in given.items()}
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = function(terms, **parameters)
-        return _filled(value, undefined)
+        return _filled(_value(function, terms, parameters), undefined)
 
     first, *others = signature.parameters.values()
     keyword = inspect.Parameter(
@@ -421,17 +445,6 @@ def _public(function):
     parameters = [first.replace(annotation=_COUNTS), *others, keyword]
     public.__signature__ = signature.replace(parameters=parameters, return_annotation="Value")
     return public
-
-
-def _form(function):
-    "The public form of a function (prevalence, **parameters) -> six coefficients."
-
-    @wraps(function)
-    def linear_fractional(prevalence, **parameters):
-        coefficients = function(np.asarray(prevalence, float), **parameters)
-        return tuple(np.broadcast_arrays(*(np.asarray(c, float) for c in coefficients)))
-
-    return linear_fractional
 
 # %% ../nbs/03_metrics.ipynb #316b9426
 _PARAMETERS = {
@@ -485,11 +498,13 @@ def metric(
     greater_is_better: bool = True,
     symmetric: bool = False,
     cost_parameter: str | None = None,
-    linear_fractional: Callable[..., Any] | None = None,
+    parts: Callable[..., Any] | None = None,
     uniform_cdf: Callable[..., Any] | None = None,
-    of_terms: bool = True,
 ) -> Callable[[Callable[Concatenate[Any, _Parameters], Any]], _OfCounts[_Parameters]]:
     """Decorator: register a function as a metric, and make it a public function of counts in any form.
+
+    The function takes the terms of the counts (`counts.tp`, `counts.fpr`, ...). It returns numerator and
+    denominator, if both are linear in the counts at given sizes of the classes, else the value.
 
     Parameters
     ----------
@@ -507,13 +522,10 @@ def metric(
         whether it stays the same when the classes, with their costs, swap roles
     cost_parameter : str, optional
         "weight", "cost_ratio", "threshold" or "costs", the name of the parameter that follows from the costs
-    linear_fractional : Callable, optional
-        f(prevalence, **parameters) -> m0, m1, m2, n0, n1, n2, see `Metric`
+    parts : Callable, optional
+        what the function would give of terms, where it takes counts in any form and is public as it stands
     uniform_cdf : Callable, optional
         f(value, prevalence, **parameters) -> P(metric <= value), see `Metric`
-    of_terms : bool, default True
-        the function takes the terms of the counts (`counts.tp`, `counts.fpr`, ...);
-        False: it takes counts in any form and is public as it stands
 
     Returns
     -------
@@ -525,18 +537,17 @@ def metric(
     >>> @metric("d", r"FN-FP", bounds=(-np.inf, np.inf), undefined="never", source="an example")
     ... def surplus_of_misses(counts):
     ...     "Misses minus false alarms."
-    ...     return counts.fn - counts.fp
+    ...     return counts.fn - counts.fp, 1
     >>> surplus_of_misses([[140, 20], [10, 30]])
     -10.0
     >>> del METRICS["surplus_of_misses"]
     """
 
     def register(function):
-        public = _public(function) if of_terms else function
+        public = _public(function) if parts is None else function
         upright = re.sub(r"(?<![\\A-Za-z])(?<!mathrm{)([A-Z]{2,})", r"\\mathrm{\1}", formula)
         facts = greater_is_better, *bounds, symmetric, cost_parameter, undefined, source
-        laws = linear_fractional and _form(linear_fractional), uniform_cdf
-        record = Metric(public.__name__, symbol, upright, public, *facts, *laws)
+        record = Metric(public.__name__, symbol, upright, public, *facts, parts or function, uniform_cdf)
         public.__doc__ = _document(function, public, record)
         METRICS[record.name] = record
         return public
@@ -553,7 +564,6 @@ _MARWAH, _ZHAO = "Marwah et al. 2024", "Zhao et al. 2025"
     r"\frac{TP}{P}",
     undefined="$P = 0$",
     source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
-    linear_fractional=lambda p: (0, 1 / p, 0, 1, 0, 0),
 )
 def recall(counts: _Terms) -> Value:
     """Recall, sensitivity or true positive rate: the part of the positives that is found.
@@ -561,7 +571,7 @@ def recall(counts: _Terms) -> Value:
     >>> recall([[140, 20], [10, 30]])
     0.75
     """
-    return counts.tpr
+    return counts.tp, counts.p
 
 # %% ../nbs/03_metrics.ipynb #222f34d2
 @metric(
@@ -569,7 +579,6 @@ def recall(counts: _Terms) -> Value:
     r"\frac{TN}{N}",
     undefined="$N = 0$",
     source=f"{_LOMBARDO}, Table 2",
-    linear_fractional=lambda p: (1, 0, -1 / (1 - p), 1, 0, 0),
 )
 def specificity(counts: _Terms) -> Value:
     """Specificity or true negative rate: the part of the negatives that is left alone.
@@ -577,7 +586,7 @@ def specificity(counts: _Terms) -> Value:
     >>> specificity([[140, 20], [10, 30]])
     0.875
     """
-    return counts.tnr
+    return counts.tn, counts.n
 
 # %% ../nbs/03_metrics.ipynb #395f89e4
 @metric(
@@ -585,7 +594,6 @@ def specificity(counts: _Terms) -> Value:
     r"\frac{TP}{\hat P}",
     undefined=r"$\hat P = 0$",
     source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
-    linear_fractional=lambda p: (0, 1, 0, 0, 1, 1),
 )
 def precision(counts: _Terms) -> Value:
     """Precision or positive predictive value: the part of the alarms that is justified.
@@ -593,7 +601,7 @@ def precision(counts: _Terms) -> Value:
     >>> precision([[140, 20], [10, 30]])
     0.6
     """
-    return counts.precision
+    return counts.tp, counts.predicted_p
 
 # %% ../nbs/03_metrics.ipynb #d85b6831
 @metric(
@@ -601,7 +609,6 @@ def precision(counts: _Terms) -> Value:
     r"\frac{TN}{\hat N}",
     undefined=r"$\hat N = 0$",
     source=f"{_LOMBARDO}, Table 2",
-    linear_fractional=lambda p: (1 - p, 0, -1, 1, -1, -1),
 )
 def npv(counts: _Terms) -> Value:
     """Negative predictive value: the part of the 'negative' decisions that is right.
@@ -609,7 +616,7 @@ def npv(counts: _Terms) -> Value:
     >>> round(npv([[140, 20], [10, 30]]), 4)
     0.9333
     """
-    return counts.npv
+    return counts.tn, counts.predicted_n
 
 # %% ../nbs/03_metrics.ipynb #c4f9b002
 @metric(
@@ -618,7 +625,6 @@ def npv(counts: _Terms) -> Value:
     bounds=(0, np.inf),
     undefined=r"$P = 0$ or $\hat P = 0$",
     source=f"{_ZHAO}, Table 3 and section 4.3",
-    linear_fractional=lambda p: (0, 1 / p, 0, 0, 1, 1),
 )
 def lift(counts: _Terms) -> Value:
     """Precision as a multiple of the prevalence.
@@ -626,7 +632,7 @@ def lift(counts: _Terms) -> Value:
     >>> round(lift([[140, 20], [10, 30]]), 4)
     3.0
     """
-    return counts.precision / counts.prevalence
+    return counts.tp / counts.prevalence, counts.predicted_p
 
 # %% ../nbs/03_metrics.ipynb #476c66cf
 @metric(
@@ -635,7 +641,6 @@ def lift(counts: _Terms) -> Value:
     bounds=(0, np.inf),
     undefined="a class is empty, or nobody is called positive",
     source=f"{_FERRER}, eq. 22",
-    linear_fractional=lambda p: (0, 1 - p, 0, 0, 0, p),
 )
 def likelihood_ratio_positive(counts: _Terms) -> Value:
     """Positive likelihood ratio: what an alarm multiplies the odds by.
@@ -643,7 +648,7 @@ def likelihood_ratio_positive(counts: _Terms) -> Value:
     >>> likelihood_ratio_positive([[140, 20], [10, 30]])
     6.0
     """
-    return counts.tpr / counts.fpr
+    return counts.tpr, counts.fpr
 
 # %% ../nbs/03_metrics.ipynb #75b14875
 @metric(
@@ -653,7 +658,6 @@ def likelihood_ratio_positive(counts: _Terms) -> Value:
     greater_is_better=False,
     undefined="a class is empty, or nobody is called negative",
     source=f"counterpart of {_FERRER}, eq. 22",
-    linear_fractional=lambda p: (p * (1 - p), p - 1, 0, p * (1 - p), 0, -p),
 )
 def likelihood_ratio_negative(counts: _Terms) -> Value:
     """Negative likelihood ratio: what the absence of an alarm multiplies the odds by.
@@ -661,7 +665,7 @@ def likelihood_ratio_negative(counts: _Terms) -> Value:
     >>> round(likelihood_ratio_negative([[140, 20], [10, 30]]), 4)
     0.2857
     """
-    return counts.fnr / counts.tnr
+    return counts.fnr, counts.tnr
 
 # %% ../nbs/03_metrics.ipynb #8f0fd01a
 def _odds_ratio_cdf(value, prevalence):
@@ -699,7 +703,6 @@ def diagnostic_odds_ratio(counts: _Terms) -> Value:
     symmetric=True,
     undefined="there are no samples",
     source=f"{_LOMBARDO}, Table 2; {_FERRER}, section 2.3",
-    linear_fractional=lambda p: (1 - p, 1, -1, 1, 0, 0),
 )
 def accuracy(counts: _Terms) -> Value:
     """Accuracy: the part of the decisions that is right.
@@ -707,7 +710,7 @@ def accuracy(counts: _Terms) -> Value:
     >>> accuracy([[140, 20], [10, 30]])
     0.85
     """
-    return (counts.tp + counts.tn) / counts.total
+    return counts.tp + counts.tn, counts.total
 
 # %% ../nbs/03_metrics.ipynb #61f4be63
 @metric(
@@ -717,7 +720,6 @@ def accuracy(counts: _Terms) -> Value:
     greater_is_better=False,
     undefined="there are no samples",
     source=f"{_FERRER}, eq. 5",
-    linear_fractional=lambda p: (p, -1, 1, 1, 0, 0),
 )
 def error_rate(counts: _Terms) -> Value:
     """Error rate: the part of the decisions that is wrong.
@@ -725,7 +727,7 @@ def error_rate(counts: _Terms) -> Value:
     >>> error_rate([[140, 20], [10, 30]])
     0.15
     """
-    return counts.error_rate
+    return counts.fp + counts.fn, counts.total
 
 # %% ../nbs/03_metrics.ipynb #827f6a52
 @metric(
@@ -734,7 +736,6 @@ def error_rate(counts: _Terms) -> Value:
     symmetric=True,
     undefined="a class is empty",
     source=f"{_FERRER}, section 2.3",
-    linear_fractional=lambda p: (0.5, 0.5 / p, -0.5 / (1 - p), 1, 0, 0),
 )
 def balanced_accuracy(counts: _Terms) -> Value:
     """Balanced accuracy or unweighted average recall: the mean of recall and specificity.
@@ -742,7 +743,7 @@ def balanced_accuracy(counts: _Terms) -> Value:
     >>> balanced_accuracy([[140, 20], [10, 30]])
     0.8125
     """
-    return (counts.tpr + counts.tnr) / 2
+    return counts.tpr + counts.tnr, 2
 
 # %% ../nbs/03_metrics.ipynb #01d87ad9
 @metric(
@@ -752,7 +753,6 @@ def balanced_accuracy(counts: _Terms) -> Value:
     greater_is_better=False,
     undefined="a class is empty",
     source=f"{_FERRER}, eq. 6",
-    linear_fractional=lambda p: (0.5, -0.5 / p, 0.5 / (1 - p), 1, 0, 0),
 )
 def balanced_error_rate(counts: _Terms) -> Value:
     """Balanced error rate: the mean of the two error rates.
@@ -760,7 +760,7 @@ def balanced_error_rate(counts: _Terms) -> Value:
     >>> balanced_error_rate([[140, 20], [10, 30]])
     0.1875
     """
-    return (counts.fnr + counts.fpr) / 2
+    return counts.fnr + counts.fpr, 2
 
 # %% ../nbs/03_metrics.ipynb #9d313aaa
 @metric(
@@ -769,7 +769,6 @@ def balanced_error_rate(counts: _Terms) -> Value:
     symmetric=True,
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2, 'ROC-AUC (single par.)'",
-    linear_fractional=lambda p: (0.5, 0.5 / p, -0.5 / (1 - p), 1, 0, 0),
 )
 def single_point_auc(counts: _Terms) -> Value:
     """Area under the ROC curve through (0, 0), the classifier's point and (1, 1).
@@ -777,7 +776,7 @@ def single_point_auc(counts: _Terms) -> Value:
     >>> single_point_auc([[140, 20], [10, 30]])
     0.8125
     """
-    return counts.fpr * counts.tpr / 2 + (1 - counts.fpr) * (counts.tpr + 1) / 2
+    return counts.tpr + counts.tnr, 2
 
 # %% ../nbs/03_metrics.ipynb #2d8824c8
 def _g_mean_cdf(value, prevalence):
@@ -847,7 +846,6 @@ def imbalance_accuracy(counts: _Terms) -> Value:
     r"\frac{(1+\beta^2)\,TP}{(1+\beta^2)\,TP+\beta^2 FN+FP}",
     undefined="there are no positives and none are predicted",
     source=f"{_FERRER}, eqs. 12-13; {_LOMBARDO}, Table 2; {_ZHAO}, Table 2",
-    linear_fractional=lambda p, beta=1.0: (0, 1 + beta**2, 0, beta**2 * p, 1, 1),
 )
 def f_beta(counts: _Terms, beta: float = 1.0) -> Value:
     """F-beta: weighted harmonic mean of precision and recall.
@@ -855,7 +853,8 @@ def f_beta(counts: _Terms, beta: float = 1.0) -> Value:
     >>> round(f_beta([[140, 20], [10, 30]]), 4)
     0.6667
     """
-    return (1 + beta**2) * counts.tp / ((1 + beta**2) * counts.tp + beta**2 * counts.fn + counts.fp)
+    right = (1 + beta**2) * counts.tp
+    return right, right + beta**2 * counts.fn + counts.fp
 
 # %% ../nbs/03_metrics.ipynb #30a90d00
 @metric(
@@ -863,7 +862,6 @@ def f_beta(counts: _Terms, beta: float = 1.0) -> Value:
     r"\frac{TP}{TP+FP+FN}",
     undefined="there are no positives and none are predicted",
     source=f"monotone in F1 ({_FERRER}, eq. 13)",
-    linear_fractional=lambda p: (0, 1, 0, p, 0, 1),
 )
 def jaccard(counts: _Terms) -> Value:
     """Jaccard index: positives that are found, of those that exist or are claimed.
@@ -871,7 +869,7 @@ def jaccard(counts: _Terms) -> Value:
     >>> jaccard([[140, 20], [10, 30]])
     0.5
     """
-    return counts.tp / (counts.p + counts.fp)
+    return counts.tp, counts.p + counts.fp
 
 # %% ../nbs/03_metrics.ipynb #8aa08e9c
 @metric(
@@ -913,7 +911,6 @@ def b_roc(counts: _Terms) -> Value:
     symmetric=True,
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2",
-    linear_fractional=lambda p: (0, 1 / p, -1 / (1 - p), 1, 0, 0),
 )
 def informedness(counts: _Terms) -> Value:
     """Informedness or Youden's J: true minus false positive rate.
@@ -921,7 +918,7 @@ def informedness(counts: _Terms) -> Value:
     >>> informedness([[140, 20], [10, 30]])
     0.625
     """
-    return counts.tpr - counts.fpr
+    return counts.tpr - counts.fpr, 1
 
 # %% ../nbs/03_metrics.ipynb #91161e91
 @metric(
@@ -970,7 +967,8 @@ def mcc(counts: _Terms) -> Value:
     >>> round(mcc([[140, 20], [10, 30]]), 4)
     0.5774
     """
-    return counts.determinant / np.sqrt(counts.p * counts.n * counts.predicted_p * counts.predicted_n)
+    together = counts.tp * counts.tn - counts.fp * counts.fn
+    return together / np.sqrt(counts.p * counts.n * counts.predicted_p * counts.predicted_n)
 
 # %% ../nbs/03_metrics.ipynb #19d9981b
 @metric(
@@ -980,7 +978,6 @@ def mcc(counts: _Terms) -> Value:
     symmetric=True,
     undefined="only one class exists and only it is predicted",
     source=f"{_LOMBARDO}, Table 2",
-    linear_fractional=lambda p: (0, 2 * (1 - p), -2 * p, p, 1 - 2 * p, 1 - 2 * p),
 )
 def cohen_kappa(counts: _Terms) -> Value:
     """Cohen's kappa: agreement beyond chance.
@@ -988,7 +985,8 @@ def cohen_kappa(counts: _Terms) -> Value:
     >>> round(cohen_kappa([[140, 20], [10, 30]]), 4)
     0.5714
     """
-    return 2 * counts.determinant / (counts.predicted_p * counts.n + counts.p * counts.predicted_n)
+    beyond_chance = 2 * (counts.tp * counts.n - counts.fp * counts.p)
+    return beyond_chance, counts.predicted_p * counts.n + counts.p * counts.predicted_n
 
 # %% ../nbs/03_metrics.ipynb #2f509cf5
 def _cost_cells(costs) -> tuple:
@@ -1022,7 +1020,6 @@ _FROM_COSTS = {
     cost_parameter="weight",
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2",
-    linear_fractional=lambda p, weight: (1 - weight, weight / p, (weight - 1) / (1 - p), 1, 0, 0),
 )
 def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Value:
     """Weighted class accuracy (WCA): weighted mean of recall and specificity.
@@ -1030,15 +1027,9 @@ def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Value:
     >>> weighted_class_accuracy([[140, 20], [10, 30]], weight=.5)
     0.8125
     """
-    return weight * counts.tpr + (1 - weight) * counts.tnr  # type: ignore[operator]  # numbers by now
+    return weight * counts.tpr + (1 - weight) * counts.tnr, 1  # type: ignore[operator]  # numbers by now
 
 # %% ../nbs/03_metrics.ipynb #c0fe352e
-def _weighted_accuracy_form(p, weight):
-    "WA: the sample weight on the right decisions, in shares of all weight."
-    total = weight * p + (1 - weight) * (1 - p)
-    return (1 - weight) * (1 - p) / total, weight / total, (weight - 1) / total, 1, 0, 0
-
-
 @metric(
     r"\mathrm{WA}",
     r"\frac{w\,TP+(1-w)\,TN}{w\,P+(1-w)\,N}",
@@ -1046,7 +1037,6 @@ def _weighted_accuracy_form(p, weight):
     cost_parameter="weight",
     undefined="no sample has a positive weight",
     source=f"{_LOMBARDO}, eq. 3",
-    linear_fractional=_weighted_accuracy_form,
 )
 def weighted_accuracy(counts: _Terms, weight: Numbers) -> Value:
     """Weighted accuracy (WA): the part of the sample weight that is classified correctly.
@@ -1055,16 +1045,9 @@ def weighted_accuracy(counts: _Terms, weight: Numbers) -> Value:
     0.85
     """
     other = 1 - weight  # type: ignore[operator]  # numbers by now
-    return (weight * counts.tp + other * counts.tn) / (weight * counts.p + other * counts.n)
+    return weight * counts.tp + other * counts.tn, weight * counts.p + other * counts.n
 
 # %% ../nbs/03_metrics.ipynb #64ca4326
-def _weighted_relative_accuracy_form(p, cost_ratio):
-    "WRA: informedness times a factor."
-    total = cost_ratio * p + 1 - p
-    factor = 4 * (cost_ratio * p / total) * ((1 - p) / total)
-    return 0, factor / p, -factor / (1 - p), 1, 0, 0
-
-
 @metric(
     r"\mathrm{WRA}",
     r"\frac{4s}{(1+s)^2}\left(\frac{TP}{P}-\frac{FP}{N}\right),\ s=\frac{N}{r\,P}",
@@ -1073,7 +1056,6 @@ def _weighted_relative_accuracy_form(p, cost_ratio):
     cost_parameter="cost_ratio",
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2",
-    linear_fractional=_weighted_relative_accuracy_form,
 )
 def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Value:
     """Weighted relative accuracy (WRA): informedness times a function of the skew.
@@ -1083,7 +1065,7 @@ def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Value:
     """
     total = cost_ratio * counts.p + counts.n
     factor = 4 * (cost_ratio * counts.p / total) * (counts.n / total)
-    return factor * (counts.tpr - counts.fpr)
+    return factor * (counts.tpr - counts.fpr), 1
 
 # %% ../nbs/03_metrics.ipynb #cfb28c28
 def _given_priors(priors, counts, costs, array) -> np.ndarray:
@@ -1118,10 +1100,10 @@ def _total_cost(array, values) -> np.ndarray:
     return array.reshape(*array.shape[:-2], values.size) @ values.ravel()
 
 
-def _expected_cost_form(p, costs):
-    "EC of two classes and two decisions: linear."
+def _cost_parts(counts, costs):
+    "EC of two classes and two decisions."
     tn, fp, fn, tp = _cost_cells(costs)
-    return tn * (1 - p) + fn * p, tp - fn, fp - tn, 1, 0, 0
+    return tn * counts.tn + fp * counts.fp + fn * counts.fn + tp * counts.tp, counts.total
 
 
 @metric(
@@ -1133,8 +1115,7 @@ def _expected_cost_form(p, costs):
     cost_parameter="costs",
     undefined="there are no samples",
     source=f"{_FERRER}, eqs. 1-2",
-    linear_fractional=_expected_cost_form,
-    of_terms=False,
+    parts=_cost_parts,
 )
 def expected_cost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
@@ -1224,13 +1205,12 @@ def _cheapest(costs, priors):
     return cheapest
 
 
-def _normalized_form(p, costs):
+def _normalized_parts(counts, costs):
     "NEC: the EC of the standard form, divided by the naive cost."
     values = check_costs(costs, 2, 2)
     values = values - values.min(-1, keepdims=True)
-    naive = _cheapest(values, np.stack([1 - p, p], -1))
-    m0, m1, m2, *rest = _expected_cost_form(p, values)
-    return ratio(m0, naive), ratio(m1, naive), ratio(m2, naive), *rest
+    naive = _cheapest(values, np.stack(np.broadcast_arrays(counts.n, counts.p), -1))
+    return ratio(_cost_parts(counts, values)[0], naive), 1
 
 
 @metric(
@@ -1242,8 +1222,7 @@ def _normalized_form(p, costs):
     cost_parameter="costs",
     undefined="the best constant decision costs nothing",
     source=f"{_FERRER}, eqs. 3-4, costs in standard form",
-    linear_fractional=_normalized_form,
-    of_terms=False,
+    parts=_normalized_parts,
 )
 def normalized_expected_cost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
@@ -1297,7 +1276,6 @@ def normalized_expected_cost(
     cost_parameter="cost_ratio",
     undefined="there are no positives and no alarms",
     source=f"{_MARWAH}, eq. 13; {_LOMBARDO}, Table 2",
-    linear_fractional=lambda p, cost_ratio: (cost_ratio * p, -cost_ratio, 1, p, 0, 0),
 )
 def cost_score(counts: _Terms, cost_ratio: Numbers) -> Value:
     """Cost score: the cost of all errors per positive sample, in units of one false alarm.
@@ -1305,7 +1283,7 @@ def cost_score(counts: _Terms, cost_ratio: Numbers) -> Value:
     >>> cost_score([[140, 20], [10, 30]], cost_ratio=9)
     2.75
     """
-    return (counts.fp + cost_ratio * counts.fn) / counts.p
+    return counts.fp + cost_ratio * counts.fn, counts.p
 
 # %% ../nbs/03_metrics.ipynb #4401a895
 @metric(
@@ -1315,7 +1293,6 @@ def cost_score(counts: _Terms, cost_ratio: Numbers) -> Value:
     cost_parameter="threshold",
     undefined="there are no samples",
     source=f"{_FERRER}, eq. 19",
-    linear_fractional=lambda p, threshold: (0 * p, 1, -threshold / (1 - threshold), 1, 0, 0),
 )
 def net_benefit(counts: _Terms, threshold: Numbers) -> Value:
     """Net benefit of acting on the classifier, in true positives per sample.
@@ -1324,16 +1301,9 @@ def net_benefit(counts: _Terms, threshold: Numbers) -> Value:
     0.05
     """
     odds = threshold / (1 - threshold)  # type: ignore[operator]  # numbers by now
-    return (counts.tp - odds * counts.fp) / counts.total
+    return counts.tp - odds * counts.fp, counts.total
 
 # %% ../nbs/03_metrics.ipynb #0fe43feb
-def _subjective_utility_form(p, costs):
-    "MSU: linear."
-    tn, fp, fn, tp = _cost_cells(costs)
-    largest = fp * (1 - p) + fn * p
-    return (fp * (1 - p) + tp * p) / largest, (fn - tp) / largest, (tn - fp) / largest, 1, 0, 0
-
-
 @metric(
     r"\mathrm{MSU}",
     r"1-\frac{TCC-TCC_{\min}}{TCC_{\max}}",
@@ -1342,7 +1312,6 @@ def _subjective_utility_form(p, costs):
     cost_parameter="costs",
     undefined="the largest possible cost is 0",
     source=f"{_LOMBARDO}, Table 2; not below $TCC_{{\\min}}/TCC_{{\\max}}$ if no cost is negative",
-    linear_fractional=_subjective_utility_form,
 )
 def mean_subjective_utility(
     counts: _Terms, costs: Costs
@@ -1353,7 +1322,8 @@ def mean_subjective_utility(
     0.85
     """
     tn, fp, fn, tp = _cost_cells(costs)
-    return 1 - ((fp - tn) * counts.fp + (fn - tp) * counts.fn) / (fp * counts.n + fn * counts.p)
+    largest = fp * counts.n + fn * counts.p
+    return (largest - (fp - tn) * counts.fp - (fn - tp) * counts.fn) / largest, 1
 
 # %% ../nbs/03_metrics.ipynb #aa3514b2
 @metric(
@@ -1372,7 +1342,7 @@ def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Value:
     >>> round(accuracy_cost_distance([[140, 20], [10, 30]], weight=.5), 4)
     0.2121
     """
-    return np.hypot(counts.error_rate, 1 - weighted_accuracy.__wrapped__(counts, weight))
+    return np.hypot((counts.fp + counts.fn) / counts.total, 1 - np.divide(*weighted_accuracy.__wrapped__(counts, weight)))
 
 # %% ../nbs/03_metrics.ipynb #e8ca78a6
 @metric(
@@ -1381,7 +1351,6 @@ def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Value:
     symmetric=True,
     undefined="no sample has a positive weight",
     source=f"{_LOMBARDO}, Table 2; not Hand's, which is minimised over thresholds inside the integral",
-    linear_fractional=lambda p, a=2.0, b=2.0: _weighted_accuracy_form(p, b / (a + b)),
 )
 def h_measure(counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0) -> Value:
     """The H of Lombardo et al.: one minus mean cost over mean largest cost, c ~ Beta(a, b).
@@ -1390,7 +1359,7 @@ def h_measure(counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0) -> Value:
     0.85
     """
     c = a / (a + b)  # type: ignore[operator]  # numbers by now
-    return 1 - (c * counts.fp + (1 - c) * counts.fn) / (c * counts.n + (1 - c) * counts.p)
+    return c * counts.tn + (1 - c) * counts.tp, c * counts.n + (1 - c) * counts.p
 
 # %% ../nbs/03_metrics.ipynb #1b7815d8
 @lru_cache(maxsize=256)
@@ -1437,19 +1406,12 @@ def _positive_share(log_odds, a, b):
     return share
 
 # %% ../nbs/03_metrics.ipynb #8a5f34b8
-def _expected_weighted_accuracy_form(p, a=2.0, b=2.0):
-    "EWA: a mean of recall and specificity."
-    share = _positive_share(special.logit(p), a, b)
-    return 1 - share, share / p, (share - 1) / (1 - p), 1, 0, 0
-
-
 @metric(
     r"\mathrm{EWA}",
     r"\lambda\,\frac{TP}{P}+(1-\lambda)\,\frac{TN}{N},\ \lambda=E\left[\frac{w P}{w P+(1-w)N}\right]",
     symmetric=True,
     undefined="there are no samples",
     source=f"{_LOMBARDO}, eq. 9",
-    linear_fractional=_expected_weighted_accuracy_form,
 )
 def expected_weighted_accuracy(
     counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0
@@ -1461,7 +1423,7 @@ def expected_weighted_accuracy(
     """
     share = _positive_share(np.log(counts.p) - np.log(counts.n), a, b)
     positives = np.where(counts.p > 0, share * counts.tpr, share)
-    return positives + np.where(counts.n > 0, (1 - share) * counts.tnr, 1 - share)
+    return positives + np.where(counts.n > 0, (1 - share) * counts.tnr, 1 - share), 1
 
 # %% ../nbs/03_metrics.ipynb #20318950
 def evaluate_metrics(
@@ -1510,7 +1472,7 @@ def evaluate_metrics(
         block = slice(start, start + (1 << 14))
         of_block = _Terms(*(cell[block] for cell in cells))
         for m in chosen:
-            out[m.name][block] = m.function(of_block, undefined=undefined, **parameters[m.name])
+            out[m.name][block] = _filled(_value(m.parts, of_block, parameters[m.name]), undefined)
     shape = np.shape(terms.tp)
     return {name: value.reshape(shape) if shape else float(value[0]) for name, value in out.items()}
 
