@@ -2014,13 +2014,11 @@ def _percentile_interval(drawn, here, f, label, confidence, metric_args):
 
 def _ratio_interval(table, metric, weight, confidence, metric_args):
     "The interval of a metric of two classes that is a ratio of linear functions of the cells, or None."
-    form = getattr(metric, "linear_fractional", None)
-    if form is None or table.shape != (2, 2) or weight is not None or metric.name == _AT_OWN_SHARES:
+    if not isinstance(metric, Metric) or table.shape != (2, 2) or weight is not None:
         return None
     if not table.sum():
         raise ValueError("counts: all are 0, so there is no test set")
-    arguments = _parameters(metric, metric_args)
-    cells = _cells_of_form(lambda p: form(p, **arguments))
+    cells = metric.cells(**_parameters(metric, metric_args))
     if cells is None:
         return None
     units = power_of_two(cells, -1)
@@ -2052,7 +2050,9 @@ def _joint_interval(table, metric, weight, confidence, metric_args):
     here = metric_args.get("undefined", np.nan) if np.isnan(seen) else seen
     said = f"{metric.name} of these counts is 0/0; the interval is for its value in the population."
     notes = (said,) if np.isnan(seen) else ()
-    two_laws = metric.linear_fractional and (known is not None or _of_rates_alone(metric, arguments))
+    two_laws = metric.line(p, **arguments) is not None and (
+        known is not None or _of_rates_alone(metric, arguments)
+    )
     guarantee = METHODS["clopper_pearson"].guarantee_for("strata") if two_laws else MONOTONE
     facts = np.nan, np.empty(0), "clopper_pearson", confidence, notes, metric.name, guarantee
     return Interval(float(low), float(high), float(here), *facts)
@@ -2064,41 +2064,9 @@ def _parameters(metric, metric_args):
     return metric.parameters(metric_args.get("costs"), given)
 
 
-_TRIED = np.array([0.13, 0.37, 0.58, 0.81])  # prevalences at which a form is looked at
-
-
-_NEAR = np.array([2.0**-60, 2.0**-59, 1 - 2.0**-53, 1 - 2.0**-52])  # where it is seen what 0 and 1 give
-
-
-def _cells_of_form(form):
-    """What each cell (TN, FP, FN, TP) adds to numerator and denominator, if the metric is a ratio of linear
-    functions of the cells, whatever the prevalence; None otherwise. Both may be multiplied by what they like
-    at each prevalence: so that the first coefficient of a rate that is not 0 is the same at all.
-    """
-    p = np.concatenate([_NEAR, _TRIED])
-    c = np.array([part + 0 * p for part in form(p)])
-    for pivot in (0 * p + 1, *c[[1, 2, 4, 5]]):
-        if not pivot.all():
-            continue
-        parts = c / pivot
-        of_0, of_1 = (2 * parts[[0, 3], k] - parts[[0, 3], k + 1] for k in (0, 2))
-        line = np.outer(of_0, 1 - p) + np.outer(of_1, p)
-        if _alike(parts[[1, 2, 4, 5]], parts[[1, 2, 4, 5], :1]) and _alike(parts[[0, 3]], line):
-            ends = [(of_0, 0 * of_0), (of_0, parts[[2, 5], 0]), (of_1, 0 * of_1), (of_1, parts[[1, 4], 0])]
-            cells = np.stack([_sum_or_0(*end) for end in ends], 1)
-            return cells * (1 if cells[1].sum() >= 0 else -1)
-    return None
-
-
 def _alike(one, other):
     "Are rows of numbers the same but for rounding errors, each row in its own unit?"
     return bool((np.abs(one - other).max(-1) <= 1e-9 * np.abs(one).max(-1)).all())
-
-
-def _sum_or_0(one, other):
-    "Sums, those that are mere rounding errors being 0."
-    total = one + other
-    return np.where(np.abs(total) < 2e-15 * np.abs(one), 0.0, total)
 
 
 def _from_unit(t, least, most):
@@ -2245,19 +2213,23 @@ def _monotone_chance(metric, side, tables, law, arguments):
     def chance(value, row):
         each = np.repeat(row, len(weights))
         at, pi = np.repeat(value, len(weights)), shares[row].ravel()
-        some = {k: v[each] for k, v in arguments.items()}
+        some, turn = {k: v[each] for k, v in arguments.items()}, turned[:, each]
+        line = metric.line(pi, **some)
 
-        def good(*rates):
-            recall, specificity = (np.where(turn[each], 1 - x, x) for turn, x in zip(turned, rates))
+        def score(*rates):
+            "It is not below 0 where the metric is at least as good as the value."
+            recall, specificity = (np.where(x, 1 - y, y) for x, y in zip(turn, rates))
+            if line is not None:
+                m, n = line[0] - at * line[1], 1 - specificity
+                return sign * (m[0] + m[1] * recall + m[2] * n)
             with np.errstate(divide="ignore", invalid="ignore"):
                 found = metric.at_rates(recall, 1 - specificity, pi, **some)
                 if np.isnan(found).any():  # 0/0 at a corner: the value beside it
-                    inside = (np.clip(rate, 1e-14, 1 - 1e-14) for rate in (recall, specificity))
-                    hits, rights = np.broadcast_arrays(*inside)
+                    hits, rights = (np.clip(rate, 1e-14, 1 - 1e-14) for rate in (recall, specificity))
                     found = np.where(np.isnan(found), metric.at_rates(hits, 1 - rights, pi, **some), found)
-                return sign * found >= sign * at
+            return sign * (found - at)
 
-        reached = _chance_of_region(good, *([part[each] for part in law] for law in laws))
+        reached = _chance_of_region(score, line is not None, *([part[each] for part in law] for law in laws))
         reached = reached.reshape(-1, len(weights)) @ weights
         return reached if side > 0 else 1 - reached
 
@@ -2274,32 +2246,36 @@ def _turned(metric, shares, arguments):
     return found
 
 
-def _chance_of_region(good, one, other):
-    """P(good(X, Y)) for independent X, Y with Beta laws `one`, `other` (shapes (N,); a shape 0: mass at an
-    end), where good rises in both: an integral over quantiles of the narrower law.
+def _chance_of_region(score, linear, one, other):
+    """P(score(X, Y) >= 0) for independent X, Y with Beta laws `one`, `other` (shapes (N,); a shape 0: mass at
+    an end), where the score rises in both: an integral over quantiles of the narrower law.
     """
     narrow = [a * b / (a + b) ** 2 / (a + b + 1) for a, b in (one, other)]
     swap = narrow[1] < narrow[0]
     first, second = ([np.where(swap, b, a) for a, b in zip(*pair)] for pair in ((one, other), (other, one)))
-    both = lambda u, v: good(np.where(swap, v, u), np.where(swap, u, v))
-    sure = np.array([1.0, 0.0])[:, None]  # no v is enough below the first u, every v is above the second
-    start, end = last_true(lambda u: ~both(u, sure + 0 * u), (2, *swap.shape))
+    both = lambda u, v: score(np.where(swap, v, u), np.where(swap, u, v))
     none, every = np.zeros(swap.shape), np.ones(swap.shape)
-    s0, s1 = (
-        np.where(both(none, v), 0.0, np.where(both(every, v), _below(u, *first), 1.0))
-        for u, v in ((start, every), (end, none))
-    )
+    s0, s1 = (_below(_reached(lambda u: both(u, v), linear, swap.shape), *first) for v in (every, none))
     nodes, weights = (part[:, None] for part in tanh_sinh())
     u = _quantile(s0 + (s1 - s0) * nodes, *first)
-    v = last_true(lambda v: ~both(u, v), u.shape, steps=32)
+    v = _reached(lambda v: both(u, v), linear, u.shape)
     inside = ((1 - _below(v, *second)) * weights).sum(0) * (s1 - s0)
     return np.clip(inside + 1 - s1, 0, 1)
+
+
+def _reached(score, linear, shape):
+    "From where on in [0, 1] a score that rises is not below 0; 2: nowhere."
+    first, last = score(np.zeros(shape)), score(np.ones(shape))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = first / (first - last) if linear else last_true(lambda x: score(x) < 0, shape, steps=32)
+    return np.where(first >= 0, 0.0, np.where(last >= 0, x, 2.0))
 
 
 def _below(x, a, b):
     "P(X < x) for X of a Beta law; with a shape 0 X is 0 or 1."
     with np.errstate(invalid="ignore"):
-        return np.where(a <= 0, x > 0, np.where(b <= 0, x >= 1 + 1e-9, betainc(a, b, x))).astype(float)
+        spread = betainc(a, b, np.minimum(x, 1))
+        return np.where(a <= 0, x > 0, np.where(b <= 0, x >= 1 + 1e-9, spread)).astype(float)
 
 
 def _quantile(s, a, b):

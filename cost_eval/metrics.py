@@ -1323,7 +1323,8 @@ def mean_subjective_utility(
     """
     tn, fp, fn, tp = _cost_cells(costs)
     largest = fp * counts.n + fn * counts.p
-    return (largest - (fp - tn) * counts.fp - (fn - tp) * counts.fn) / largest, 1
+    sign = np.where(np.less(largest, 0), -1, 1)  # the denominator is not negative
+    return sign * (largest - (fp - tn) * counts.fp - (fn - tp) * counts.fn), sign * largest
 
 # %% ../nbs/03_metrics.ipynb #aa3514b2
 @metric(

@@ -17,7 +17,7 @@ __all__ = ['Resampled', 'corrected_interval', 'resampled_coverage', 'TrainingVar
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -354,14 +354,16 @@ def training_variation(
     repeats = check_integer(repeats, "repeats", 1, hint="how often all is done anew")
     n_jobs = 1 if n_jobs is None else check_integer(n_jobs, "n_jobs", -(2**15), 2**15)
     case = _read_case(estimators, X, y, costs, rule, priors, positive, groups, cv)
-    seed, rows = int(generator(rng).integers(2**62)), np.arange(len(case.samples))
+    seed = int(generator(rng).integers(2**62))
     folds = np.stack([_folds(case.samples, case.cv, [seed, 0, r]) for r in range(repeats)])
-    decided = [
-        _predicted(_procedure(case, fold, name, [seed, 1, r]), rows, None, fold, "predict", n_jobs)
-        for name in case.estimators
-        for r, fold in enumerate(folds)
-    ]
-    decisions = np.array(decided, np.int16).reshape(-1, *folds.shape)
+    jobs = list(product(enumerate(case.estimators), range(repeats), range(case.cv)))
+    joblib = optional_import("joblib", extra="book")
+    decided = joblib.Parallel(n_jobs)(
+        joblib.delayed(_decided)(case, name, [seed, 1, r, k], folds[r] == k) for (_, name), r, k in jobs
+    )
+    decisions = np.empty((len(case.estimators), *folds.shape), np.int16)
+    for ((s, _), r, k), columns in zip(jobs, decided):
+        decisions[s, r, folds[r] == k] = columns
     return _gathered(case, folds, decisions, confidence)
 
 # %% ../nbs/23_training.ipynb #trn071
@@ -458,64 +460,36 @@ def _folds(samples: Samples, k: int, seed: list, *, at_most: bool = False) -> np
     drawn: dict = {"clusters": samples.clusters, "order": samples.order, "rng": np.random.default_rng(seed)}
     return stratified_folds(samples.y, k, **drawn)
 
-
-def _predicted(estimator: Any, X: Any, y: Any, fold: np.ndarray, method: str, n_jobs: int = 1) -> np.ndarray:
-    "What scikit-learn's cross-validation says about each row, by the model that did not see its fold."
-    select = optional_import("sklearn.model_selection", extra="book")
-    cv = select.PredefinedSplit(fold)
-    return select.cross_val_predict(estimator, X, y, cv=cv, method=method, n_jobs=n_jobs)
-
 # %% ../nbs/23_training.ipynb #trn074
 #| code-fold: true
-class _Procedure:
-    "An estimator and its rule, for scikit-learn: fitted on rows of a case, it decides about other rows."
-
-    case: _Case
-    fold: np.ndarray
-
-    def __init__(self, name: str, seed: list) -> None:
-        self.name, self.seed = name, seed
-
-    def fit(self, rows: np.ndarray, y: Any = None) -> _Procedure:
-        "On these rows only."
-        case, name, left_out = self.case, self.name, np.setdiff1d(self.fold, self.fold[rows])
-        seed = [*self.seed, *left_out.tolist()]
-        X, y, method = _rows(case.X, rows), case.labels[rows], case.methods[name]
-        if len(np.unique(y)) < len(case.place):
-            raise ValueError("groups: those of a class are in one fold only, where nothing is trained on it")
-        self.model = _seeded(case.estimators[name], [*seed, 0]).fit(X, y)
-        if method == "predict":
-            return self
-        samples = case.samples.take(rows)
-        if case.rules[name] in FITTED:
-            inner = _folds(samples, case.cv, [*seed, 1], at_most=True)
-            said = _predicted(_seeded(case.estimators[name], [*seed, 2]), X, y, inner, method)
-            samples = replace(samples, models={"": self._read(said)})
-        self.rule = fit_rule(samples, "", case.rules[name], priors=case.priors)
-        return self
-
-    def predict(self, rows: np.ndarray) -> np.ndarray:
-        "Columns of the costs."
-        samples, method = self.case.samples, self.case.methods[self.name]
-        said = np.asarray(getattr(self.model, method)(_rows(self.case.X, rows)))
-        if method == "predict":
-            return encode(said, list(samples.costs.decisions), "predict", "the decisions of the costs")
-        return self.rule.columns(self._read(said), None if samples.own is None else samples.own[rows])
-
-    def _read(self, said: np.ndarray) -> Posteriors | Scores:
-        "What the model says, in the order of the costs."
-        place = self.case.place
-        if self.case.methods[self.name] == "decision_function":
-            return Scores(said if place[-1] == 1 else -said)
-        values = np.zeros((len(said), len(self.case.samples.costs.classes)))
-        values[:, place] = said
-        return Posteriors(values, classes=self.case.samples.costs.classes)
+def _decided(case: _Case, name: str, seed: list, tested: np.ndarray) -> np.ndarray:
+    "Columns of the costs for the rows that are tested, by an estimator and its rule that saw only the others."
+    trained, test = np.flatnonzero(~tested), np.flatnonzero(tested)
+    X, y, method = _rows(case.X, trained), case.labels[trained], case.methods[name]
+    if len(np.unique(y)) < len(case.place):
+        raise ValueError("groups: those of a class are in one fold only, where nothing is trained on it")
+    model = _seeded(case.estimators[name], [*seed, 0]).fit(X, y)
+    said, samples = np.asarray(getattr(model, method)(_rows(case.X, test))), case.samples
+    if method == "predict":
+        return encode(said, list(samples.costs.decisions), "predict", "the decisions of the costs")
+    own, samples = None if samples.own is None else samples.own[test], samples.take(trained)
+    if case.rules[name] in FITTED:
+        select = optional_import("sklearn.model_selection", extra="book")
+        inner = select.PredefinedSplit(_folds(samples, case.cv, [*seed, 1], at_most=True))
+        again = _seeded(case.estimators[name], [*seed, 2])
+        crossed = select.cross_val_predict(again, X, y, cv=inner, method=method)
+        samples = replace(samples, models={"": _read(case, method, crossed)})
+    rule = fit_rule(samples, "", case.rules[name], priors=case.priors)
+    return rule.columns(_read(case, method, said), own)
 
 
-def _procedure(case: _Case, fold: np.ndarray, name: str, seed: list) -> Any:
-    "One that scikit-learn can clone, over the rows of this case and their folds."
-    base = optional_import("sklearn.base", extra="book").BaseEstimator
-    return type("Procedure", (_Procedure, base), {"case": case, "fold": fold})(name, seed)
+def _read(case: _Case, method: str, said: np.ndarray) -> Posteriors | Scores:
+    "What a model says, in the order of the costs."
+    if method == "decision_function":
+        return Scores(said if case.place[-1] == 1 else -said)
+    values = np.zeros((len(said), len(case.samples.costs.classes)))
+    values[:, case.place] = said
+    return Posteriors(values, classes=case.samples.costs.classes)
 
 
 def _seeded(estimator: Any, seed: list) -> Any:
@@ -549,16 +523,16 @@ def _gathered(case: _Case, folds: np.ndarray, decisions: np.ndarray, confidence:
 def _fold_costs(case: _Case, loss: np.ndarray, folds: np.ndarray) -> np.ndarray:
     "(S, R, F) mean loss in each test fold, class by class where priors are given."
     samples, out = case.samples, np.zeros((*loss.shape[:2], folds.max() + 1))
-    prior, part = np.ones(1), np.zeros(len(samples))
+    prior, part = np.ones(1), np.zeros(len(samples), int)
     if case.priors is not None:
         prior, part = samples.target_priors(case.priors), samples.y
     for r, k in np.ndindex(out.shape[1:]):
-        for code in np.flatnonzero(prior):
-            here = (folds[r] == k) & (part == code)
-            if not here.any():
-                who = samples.costs.classes[code]
-                raise ValueError(f"cv: a test fold has nobody of class {who!r}, so no cost; use fewer folds")
-            out[:, r, k] += prior[code] * loss[:, r, here].mean(1)
+        here = folds[r] == k
+        size = np.bincount(part[here], minlength=len(prior))
+        if (gone := (size == 0) & (prior > 0)).any():
+            who = samples.costs.classes[gone.argmax()]
+            raise ValueError(f"cv: a test fold has nobody of class {who!r}, so no cost; use fewer folds")
+        out[:, r, k] = loss[:, r, here] @ (prior / np.maximum(size, 1))[part[here]]
     return out
 
 

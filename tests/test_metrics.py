@@ -503,19 +503,19 @@ def test_the_order_of_labels_cannot_change_a_number(metric):
 
 # --- metrics as functions of the error rates ----------------------------------------------------------------
 
-FRACTIONAL = [m for m in METRICS.values() if m.linear_fractional is not None]
+FRACTIONAL = [m for m in METRICS.values() if m.line(0.3, **m.parameters(COSTS)) is not None]
 CLOSED = [m for m in METRICS.values() if m.uniform_cdf is not None]
 
 
 @pytest.mark.parametrize("metric", FRACTIONAL, ids=lambda m: m.name)
 @pytest.mark.parametrize("costs", [COSTS, CostMatrix(GENERAL)], ids=["binary", "general"])
-def test_linear_fractional_form_is_the_metric(metric, costs):
+def test_the_line_is_the_metric(metric, costs):
     rng = np.random.default_rng(8)
     x, y, p = rng.uniform(0.02, 0.98, (3, 400))
     parameters = metric.parameters(costs)
-    m0, m1, m2, n0, n1, n2 = metric.linear_fractional(p, **parameters)
     tp, fp = p * x, (1 - p) * y
-    value = (m0 + m1 * tp + m2 * fp) / (n0 + n1 * tp + n2 * fp)
+    above, below = (k[0] + k[1] * x + k[2] * y for k in metric.line(p, **parameters))
+    value = above / below
     same(value, metric.at_rates(x, y, p, **parameters), rtol=1e-9)
     same(value, metric(BinaryCounts(tp=tp, fp=fp, fn=p - tp, tn=1 - p - fp), costs), rtol=1e-9)
 
@@ -533,15 +533,21 @@ def test_linear_fractional_form_is_the_metric(metric, costs):
         ("normalized_expected_cost", {"costs": np.stack([GENERAL, COSTS.array * 2, COSTS.array])}),
     ],
 )
-def test_linear_fractional_forms_broadcast_over_their_parameters(name, parameters):
+def test_lines_broadcast_over_their_parameters(name, parameters):
     p, x, y = 0.3, 0.6, 0.2
-    coefficients = METRICS[name].linear_fractional(p, **parameters)
-    assert all(isinstance(c, np.ndarray) and c.shape == (3,) for c in coefficients)
-    z = np.array([1, p * x, (1 - p) * y])
-    same(
-        np.tensordot(z, coefficients[:3], 1) / np.tensordot(z, coefficients[3:], 1),
-        METRICS[name].at_rates(x, y, p, **parameters),
-    )
+    line = METRICS[name].line(p, **parameters)
+    assert line.shape == (2, 3, 3)
+    above, below = np.array([1, x, y]) @ line
+    same(above / below, METRICS[name].at_rates(x, y, p, **parameters))
+
+
+def test_cells_are_those_of_metrics_that_are_one_ratio_at_all_sizes_of_the_classes():
+    told = {m.name for m in METRICS.values() if m.cells(**m.parameters(COSTS)) is not None}
+    assert told == set("""accuracy cost_score error_rate expected_cost f_beta h_measure jaccard
+                          mean_subjective_utility net_benefit npv precision recall specificity
+                          weighted_accuracy""".split())
+    assert METRICS["f_beta"].cells(beta=2).tolist() == [[0, 0, 0, 5], [0, 1, 4, 5]]
+    assert METRICS["expected_cost"].cells(costs=COSTS).tolist() == [COSTS.array.ravel().tolist(), [1] * 4]
 
 
 def test_expected_weighted_accuracy_broadcasts_over_its_parameters():

@@ -312,8 +312,7 @@ CASES = {
                                   costs=given(COSTS, first=2 * COSTS + [[0, 1], [0, 0]]),
                                   given=given({"weight": .2}, costs=COSTS)),
         "metric": Case("x", "y", via=registered, bounds=(0, 2), greater_is_better=False, symmetric=True,
-                       cost_parameter="weight", linear_fractional=len, uniform_cdf=len,
-                       of_terms=False),
+                       cost_parameter="weight", parts=len, uniform_cdf=len),
     },
     "weighted_accuracy": {
         "effective_weight": Case([.5, .9], .3, unit="worst"),
