@@ -359,7 +359,8 @@ def training_variation(
     jobs = list(product(enumerate(case.estimators), range(repeats), range(case.cv)))
     joblib = optional_import("joblib", extra="book")
     decided = joblib.Parallel(n_jobs)(
-        joblib.delayed(_decided)(case, name, [seed, 1, r, k], folds[r] == k) for (_, name), r, k in jobs
+        joblib.delayed(_decided)(case, name, [seed, 1, r, k], folds[r] != k, folds[r] == k)
+        for (_, name), r, k in jobs
     )
     decisions = np.empty((len(case.estimators), *folds.shape), np.int16)
     for ((s, _), r, k), columns in zip(jobs, decided):
@@ -462,9 +463,9 @@ def _folds(samples: Samples, k: int, seed: list, *, at_most: bool = False) -> np
 
 # %% ../nbs/23_training.ipynb #trn074
 #| code-fold: true
-def _decided(case: _Case, name: str, seed: list, tested: np.ndarray) -> np.ndarray:
-    "Columns of the costs for the rows that are tested, by an estimator and its rule that saw only the others."
-    trained, test = np.flatnonzero(~tested), np.flatnonzero(tested)
+def _decided(case: _Case, name: str, seed: list, trained: np.ndarray, tested: np.ndarray) -> np.ndarray:
+    "Columns of the costs for some rows, by an estimator and its rule that saw only others: masks (N,) of both."
+    trained, test = np.flatnonzero(trained), np.flatnonzero(tested)
     X, y, method = _rows(case.X, trained), case.labels[trained], case.methods[name]
     if len(np.unique(y)) < len(case.place):
         raise ValueError("groups: those of a class are in one fold only, where nothing is trained on it")
