@@ -13,7 +13,7 @@ from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng,
 from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
-__all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'explore_power', 'ConfidenceSequence', 'confidence_sequence',
+__all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'ConfidenceSequence', 'confidence_sequence',
            'difference_sequence', 'CostAlarm', 'cost_alarm', 'RuleCounts', 'count_rule', 'RuleCheck', 'check_rule',
            'explore_stopping']
 
@@ -39,14 +39,13 @@ from cost_eval.core import (
     check_confidence,
     check_integer,
     check_losses,
+    check_numbered,
     check_priors,
     check_range,
     check_weights,
     cost_table,
     encode,
     generator,
-    is_missing,
-    label_array,
     labelled,
     numbered,
     pandas,
@@ -58,7 +57,7 @@ from cost_eval.core import (
     short,
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks
-from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
 from .decisions import read_requirements
 from .policies import DecisionRule
 from .samples import refuse_told, told_by_costs
@@ -421,76 +420,6 @@ def _with_saving(p, c, saving) -> np.ndarray:
         reach *= 2
     return tilted(brentq(lambda t: (tilted(t) * d).sum() - saving, -reach, reach, xtol=1e-13))
 
-# %% ../nbs/22_how_many.ipynb #a312bcec
-def _trade(costly, ratio, saved, added):
-    "Joint probabilities and costs: the second model avoids a share of the costly errors and adds cheap ones."
-    joint = np.zeros((2, 2, 2))  # class 1 is the costly one; half of the samples
-    joint[0, 1, 1], joint[0, 0, 1] = 0.05, added
-    joint[0, 0, 0] = 0.5 - 0.05 - added
-    joint[1, 0, 0], joint[1, 0, 1], joint[1, 1, 1] = costly * (1 - saved), costly * saved, 0.5 - costly
-    return joint, np.array([[0, 1], [ratio, 0]])
-
-# %% ../nbs/22_how_many.ipynb #83259c54
-_SIZES = np.array([100, 200, 400, 1000, 2000, 4000, 10_000])
-_SETS = 500  # simulated for each point
-
-
-def _draw_power(axes):
-    "Empty curves and a point."
-    lines = [axes[0].plot([], [])[0], axes[1].plot([], [])[0]]
-    lines.append(axes[1].plot([], [], "o")[0])
-    lines.append(axes[0].plot([], [], "o", color=lines[2].get_color())[0])
-    lines.append(axes[0].plot([], [], "--", color=COLORS[8], lw=1)[0])
-    log = {"xscale": "log", "ylim": (0, 1.02)}
-    axes[0].set(xlim=_SIZES[[0, -1]], xlabel="test samples", ylabel="power", **log)
-    axes[1].set(xlim=(1, 400), xlabel="cost ratio", ylabel="power at 1,000 samples", **log)
-    name_colors(axes[0], {"— the default": lines[0].get_color(), "-- the z test": COLORS[8]}, "upper left")
-    return lines
-
-
-@lru_cache(maxsize=64)
-def _power_by_ratio(costly, saved, added):
-    "Cost ratios, and the power at 1,000 samples for each; it does not move with the ratio."
-    ratios = np.logspace(0, 2.6, 14)
-    return ratios, [paired_power(*_trade(costly, r, saved, added), 1000, n_sets=_SETS) for r in ratios]
-
-
-def _move_power(axes, lines, costly, ratio, saved, added):
-    "Draw the power for these values."
-    costly, added = costly / 1000, added / 1000
-    trade = _trade(costly, ratio, saved, added)
-    power = paired_power(*trade, _SIZES, n_sets=_SETS)
-    here = power[_SIZES.tolist().index(1000)]
-    lines[0].set_data(_SIZES, power)
-    lines[1].set_data(*_power_by_ratio(costly, saved, added))
-    lines[2].set_data([ratio], [here])
-    lines[3].set_data([1000], [here])
-    lines[4].set_data(_SIZES, paired_power(*trade, _SIZES, method="normal", n_sets=_SETS))
-    axes[1].set_title(f"power {here:.2f} at 1,000 samples")
-
-# %% ../nbs/22_how_many.ipynb #1c7e4f93
-def explore_power() -> VBox:
-    """Widget: how rare and costly an error is, how many a second model avoids, what it adds; see the power.
-
-    Returns
-    -------
-    ipywidgets.VBox
-        four sliders above two panels
-
-    Examples
-    --------
-    >>> widget = explore_power()  # doctest: +SKIP
-    """
-    image, show = live_figure(_draw_power, _move_power, (9, 3.6))
-    sliders = {
-        "costly": slider("costly errors in 1,000", 20, 1, 100, 1),
-        "ratio": slider("cost ratio", 20, 0, 2.6, 0.1, log=True),
-        "saved": slider("share of them avoided", 0.5, 0, 1, 0.05),
-        "added": slider("cheap errors added in 1,000", 20, 0, 100, 1),
-    }
-    alt = "Left: power against the size of the test set; right: against the cost ratio."
-    return explorer(sliders, image, show, moves="ratio", alt=alt)
-
 # %% ../nbs/22_how_many.ipynb #ea0329b5
 #| code-fold: true
 #| code-summary: "The result: ConfidenceSequence"
@@ -572,9 +501,7 @@ def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[float, float]:
         raise ValueError("bounds, costs: give one of them; costs= tells the bounds")
     if costs is not None:
         bounds = attainable(costs, *sides)
-    if isinstance(bounds, Mapping) or not np.iterable(bounds) or len([*bounds]) != 2:
-        raise ValueError(f"bounds: a pair (low, high) is needed, got {bounds!r:.80}; {remedy}")
-    low, high = (float(check_range(end, "bounds", shape=(), hint=remedy)) for end in bounds)
+    low, high = check_range(bounds, "bounds", shape=(2,), hint=remedy).tolist()
     if low >= high:
         raise ValueError(f"bounds: low must be below high, got {bounds!r:.80}; {remedy}")
     outside = (x < low) | (x > high)
@@ -592,16 +519,11 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
                 f"largest_cluster: {largest}, but clusters= was not given; give the label of each row"
             )
         return np.arange(n), np.arange(1, n + 1)
-    labels = label_array(clusters, "clusters")
-    if labels.shape != (n,):
-        raise ValueError(f"clusters: shape {labels.shape}, but one label per loss, {(n,)}, is needed")
-    if any(map(is_missing, labels.tolist())):
-        raise ValueError("clusters: missing values (None or NaN); give these losses a label of their own")
-    code = numbered(labels, ascending=True)[1]
+    known, code = check_numbered(clusters, "clusters", n, ascending=True)
     ends = np.append(code[1:] != code[:-1], True)
     last, first = np.flatnonzero(ends), np.unique(code[ends], return_index=True)[1]
     if len(last) > len(first):
-        again = labels.tolist()[np.delete(last, first)[0]]
+        again = known[code[np.delete(last, first)[0]]]
         raise ValueError(
             f"clusters: the rows of {again!r} are not together; sort by the time at which a cluster ended"
         )

@@ -139,13 +139,6 @@ def comparisons(models, n):
     return [f"the cheapest of {models:.0f} shows {mean:.4f} on average, luck {.1 - mean:.4f}"]
 
 
-def planning(ratio):
-    from cost_eval.planning import paired_power
-
-    joint = np.array([[[.43, .02], [0, .05]], [[.01, .01], [0, .48]]])
-    return [f"power {paired_power(joint, [[0, 1], [ratio, 0]], 1000, n_sets=500):.2f}"]
-
-
 def stopping(saving):
     from scipy.optimize import brentq
     from scipy.special import softmax
@@ -272,10 +265,8 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
                            "test examples"),
     "21_comparisons": Widget("models tried", comparisons, 0,
                              "from cost_eval.comparisons import explore_luck as explore", 0, "test samples"),
-    "22_how_many": Widget("cost ratio", planning, 0,
-                          "from cost_eval.planning import explore_power as explore", .01),
-    "22_how_many stopping": Widget("true saving", stopping, 1,
-                                   "from cost_eval.planning import explore_stopping as explore"),
+    "22_how_many": Widget("true saving", stopping, 0,
+                          "from cost_eval.planning import explore_stopping as explore"),
     "23_training": Widget("repeats", training, 0, "from cost_eval.training import explore_repeats as explore",
                           .002, "folds"),
     "30_cost_score": Widget("cost of a miss", cost_score, 0,
