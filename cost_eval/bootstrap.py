@@ -453,19 +453,6 @@ def _limits(c, b=None):
 # %% ../nbs/20_bootstrap.ipynb #momentcell
 #| code-fold: true
 #| code-summary: "Means and standard errors; the normal interval"
-def _moments(m, c, b=None):
-    "Plain estimate and its standard error, with n - 1 in each sample."
-    n = m.sum(-1)
-    if n.min() < 2:
-        raise TooFew(
-            f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
-            "clopper_pearson and betting need none"
-        )
-    mean, mass, z = _centred(m, c, b)
-    squares = (m * z**2).sum(-1)
-    return mean.sum(-1), np.sqrt((squares / (n - 1) * n / mass**2).sum(-1))
-
-
 def _centred(m, c, b=None):
     "Means (or ratios) of the samples, their masses, and what each cell adds beyond the mean."
     mass = (m * (1.0 if b is None else b)).sum(-1)
@@ -473,21 +460,27 @@ def _centred(m, c, b=None):
     return mean, mass, c - mean[..., None] * (1 if b is None else b)
 
 
-def _plain_moments(m, c, b=None):
-    "Plain estimate and its standard error."
+def _plain_moments(m, c, b=None, wider=1.0):
+    "Plain estimate and its standard error, the variance of each sample times `wider`."
     mean, mass, z = _centred(m, c, b)
-    return mean.sum(-1), np.sqrt((ratio((m * z**2).sum(-1), mass**2, undefined=np.nan)).sum(-1))
+    return mean.sum(-1), np.sqrt((ratio(wider * (m * z**2).sum(-1), mass**2, undefined=np.nan)).sum(-1))
 
 
-def _smoothed_moments(m, p, c):
-    "Mean and standard error of the mean cost of n draws from cells p."
-    means = (p * c).sum(-1)
-    squares = (p * (c - means[..., None]) ** 2).sum(-1)
-    return means.sum(-1), np.sqrt((squares / m.sum(-1)).sum(-1))
-
-
-def _normal_fit(mean, error):
-    "Mean plus and minus z standard errors."
+@add_method(
+    "normal",
+    guarantee="none",
+    source="central limit theorem; Margineantu & Dietterich 2000, s. 2",
+    ratios=True,
+)
+def _normal(m, c, b=None):
+    "Mean plus and minus z standard errors, with n - 1 in each sample."
+    n = m.sum(-1)
+    if n.min() < 2:
+        raise TooFew(
+            f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
+            "clopper_pearson and betting need none"
+        )
+    mean, error = _plain_moments(m, c, b, n / (n - 1))
 
     def ends(tail):
         reach = norm.isf(tail) * error
@@ -499,17 +492,6 @@ def _normal_fit(mean, error):
         return 2 * norm.sf(np.where(error > 0, gap / np.where(error > 0, error, 1), at_once))
 
     return Fit(mean, error, ends, None, p_value)
-
-
-@add_method(
-    "normal",
-    guarantee="none",
-    source="central limit theorem; Margineantu & Dietterich 2000, s. 2",
-    ratios=True,
-)
-def _normal(m, c, b=None):
-    "Mean plus and minus z standard errors."
-    return _normal_fit(*_moments(m, c, b))
 
 # %% ../nbs/20_bootstrap.ipynb #approxcell
 #| code-fold: true
@@ -684,7 +666,7 @@ def _bcost(m, c, *, laplace=0.1, n_resamples, rng):
     "Order statistics of the smoothed bootstrap, as the paper does it for one classifier."
     p = _smooth(m, laplace)
     drawn = _mean_costs(m, p, c, None, n_resamples, rng)
-    return _from_replicates(*_smoothed_moments(m, p, c), drawn, _limits(c))
+    return _from_replicates(*_plain_moments(p * m.sum(-1, keepdims=True), c), drawn, _limits(c))
 
 
 @add_method("bdelta_cost", guarantee="none", source=_BOOTSTRAP + ", s. 3.2", single=False, smoothing=True)
@@ -769,12 +751,6 @@ def _pooled(m, c):
     return counts.reshape(len(counts), -1), z.reshape(len(z), -1), lead
 
 
-def _within(c, low, high):
-    "Ends cut at the smallest and the largest cost that is possible."
-    least, most = _limits(c)
-    return np.maximum(low, least), np.minimum(high, most)
-
-
 @add_method(
     "betting",
     guarantee="proved: Waudby-Smith & Ramdas 2024",
@@ -792,7 +768,8 @@ def _betting(m, c):
     def ends(tail):
         tail = np.broadcast_to(tail, lead).reshape(-1)
         low, high = least + span * above.least_mean(tail), most - span * below.least_mean(tail)
-        return _within(c, low.reshape(lead), high.reshape(lead))
+        possible = _limits(c)
+        return np.maximum(low.reshape(lead), possible[0]), np.minimum(high.reshape(lead), possible[1])
 
     def p_value(x):
         either = above.p_value((x - least) / span), below.p_value((most - x) / span)
@@ -1287,17 +1264,12 @@ def sample_difference(
 def _inverted(fit, shape):
     "Twice the smallest tail at which the ends leave out 0, by bisection of its logarithm."
     least = 1e-15 if fit.distribution is None else 1 / fit.distribution.shape[-1]
-    low, high = np.full(shape, np.log(least)), np.full(shape, np.log(0.5))
 
-    def out(tail):
-        ends = fit.ends(tail)
-        return (ends[0] > 0) | (ends[1] < 0)
+    def held(x):
+        low, high = fit.ends(least * (0.5 / least) ** x)
+        return (low <= 0) & (high >= 0)
 
-    for _ in range(50):
-        half = (low + high) / 2
-        rejected = out(np.exp(half))
-        low, high = np.where(rejected, low, half), np.where(rejected, half, high)
-    return np.minimum(2 * np.exp(high), 1)
+    return np.minimum(2 * least * (0.5 / least) ** last_true(held, shape, steps=50), 1)
 
 
 def _rejected_if_impossible(sample, confidence):
@@ -1594,21 +1566,12 @@ def _below_by_inversion(q, off, n, most=1 << 13):
     while first < most:
         k = np.arange(first, first + count) + 0.5
         angle = step * k * off[:, None]
-        wave = _whole_power(q @ np.cos(angle) + 1j * (q @ np.sin(angle)), n)
+        wave = (q @ np.cos(angle) + 1j * (q @ np.sin(angle))) ** n
         found -= (wave.imag / (np.pi * k)).sum(axis=1)
         if np.abs(wave[:, -64:]).max() < 1e-5:
             break
         first, count = first + count, first + count
     return np.clip(found, 0, 1)
-
-
-def _whole_power(z, n):
-    "z to a whole power, by squaring."
-    found = np.ones_like(z)
-    while n:
-        found = found * z if n & 1 else found
-        z, n = z * z, n >> 1
-    return found
 
 # %% ../nbs/20_bootstrap.ipynb #losscell
 #| code-fold: true
@@ -2179,7 +2142,8 @@ def _of_rates_alone(metric, arguments) -> bool:
 def _monotone_end(metric, side, tables, law, arguments, tail):
     "The value that the metric is at least as good as (side 1), or no better than (-1), with chance `tail`."
     sign = 1 if metric.greater_is_better else -1
-    least, most = _attainable_values(metric, law[0], arguments)
+    least, most = metric.limits(law[0], **{k: v[:, None] for k, v in arguments.items()})
+    least, most = np.nanmin(least, 1), np.nanmax(most, 1)
     chance = _monotone_chance(metric, side, tables, law, arguments)
 
     def excess(t, row):
@@ -2191,15 +2155,6 @@ def _monotone_end(metric, side, tables, law, arguments, tail):
     found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-11})
     edge = 1.0 if sign * side > 0 else 0.0
     return _from_unit(np.where(found.success, found.x, edge), least, most)
-
-
-def _attainable_values(metric, shares, arguments):
-    "Smallest and largest value at the corners of the square, for each row of prevalences."
-    first = {k: v[:, None] for k, v in arguments.items()}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        corners = [metric.at_rates(x, y, shares, **first) for x in (0.0, 1.0) for y in (0.0, 1.0)]
-    corners = np.concatenate(np.broadcast_arrays(*corners), 1)
-    return np.nanmin(corners, 1), np.nanmax(corners, 1)
 
 
 def _monotone_chance(metric, side, tables, law, arguments):

@@ -28,7 +28,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache, reduce, wraps
 
 import numpy as np
 from scipy import special
@@ -296,6 +296,28 @@ class Metric:
             line += fn * p + tn * n, (tp - fn) * p, (fp - tn) * n
         line = np.broadcast_arrays(*line)
         return np.reshape(np.asarray(line, float), (2, 3, *line[0].shape))
+
+    def limits(self, prevalence: Numbers, **parameters: Any) -> tuple:
+        """Smallest and largest value at a prevalence; where all or none of a class is right it is extreme.
+
+        Parameters
+        ----------
+        prevalence : float or array
+            share of positives
+        **parameters
+            of the metric, as `parameters` returns them
+
+        Returns
+        -------
+        tuple of ndarray
+
+        Examples
+        --------
+        >>> [float(end) for end in METRICS["lift"].limits(0.25)]
+        [0.0, 4.0]
+        """
+        corners = [self.at_rates(x, y, prevalence, **parameters) for x in (0.0, 1.0) for y in (0.0, 1.0)]
+        return reduce(np.fmin, corners), reduce(np.fmax, corners)
 
     def cells(self, **parameters: Any) -> Any:
         """What each cell adds to numerator and denominator, if that is the same for all sizes of the classes.
@@ -565,7 +587,7 @@ _MARWAH, _ZHAO = "Marwah et al. 2024", "Zhao et al. 2025"
     undefined="$P = 0$",
     source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
 )
-def recall(counts: _Terms) -> Value:
+def recall(counts: _Terms) -> Any:
     """Recall, sensitivity or true positive rate: the part of the positives that is found.
 
     >>> recall([[140, 20], [10, 30]])
@@ -580,7 +602,7 @@ def recall(counts: _Terms) -> Value:
     undefined="$N = 0$",
     source=f"{_LOMBARDO}, Table 2",
 )
-def specificity(counts: _Terms) -> Value:
+def specificity(counts: _Terms) -> Any:
     """Specificity or true negative rate: the part of the negatives that is left alone.
 
     >>> specificity([[140, 20], [10, 30]])
@@ -595,7 +617,7 @@ def specificity(counts: _Terms) -> Value:
     undefined=r"$\hat P = 0$",
     source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
 )
-def precision(counts: _Terms) -> Value:
+def precision(counts: _Terms) -> Any:
     """Precision or positive predictive value: the part of the alarms that is justified.
 
     >>> precision([[140, 20], [10, 30]])
@@ -610,7 +632,7 @@ def precision(counts: _Terms) -> Value:
     undefined=r"$\hat N = 0$",
     source=f"{_LOMBARDO}, Table 2",
 )
-def npv(counts: _Terms) -> Value:
+def npv(counts: _Terms) -> Any:
     """Negative predictive value: the part of the 'negative' decisions that is right.
 
     >>> round(npv([[140, 20], [10, 30]]), 4)
@@ -626,7 +648,7 @@ def npv(counts: _Terms) -> Value:
     undefined=r"$P = 0$ or $\hat P = 0$",
     source=f"{_ZHAO}, Table 3 and section 4.3",
 )
-def lift(counts: _Terms) -> Value:
+def lift(counts: _Terms) -> Any:
     """Precision as a multiple of the prevalence.
 
     >>> round(lift([[140, 20], [10, 30]]), 4)
@@ -642,7 +664,7 @@ def lift(counts: _Terms) -> Value:
     undefined="a class is empty, or nobody is called positive",
     source=f"{_FERRER}, eq. 22",
 )
-def likelihood_ratio_positive(counts: _Terms) -> Value:
+def likelihood_ratio_positive(counts: _Terms) -> Any:
     """Positive likelihood ratio: what an alarm multiplies the odds by.
 
     >>> likelihood_ratio_positive([[140, 20], [10, 30]])
@@ -659,7 +681,7 @@ def likelihood_ratio_positive(counts: _Terms) -> Value:
     undefined="a class is empty, or nobody is called negative",
     source=f"counterpart of {_FERRER}, eq. 22",
 )
-def likelihood_ratio_negative(counts: _Terms) -> Value:
+def likelihood_ratio_negative(counts: _Terms) -> Any:
     """Negative likelihood ratio: what the absence of an alarm multiplies the odds by.
 
     >>> round(likelihood_ratio_negative([[140, 20], [10, 30]]), 4)
@@ -688,7 +710,7 @@ def _odds_ratio_cdf(value, prevalence):
     source=f"ratio of {_FERRER}, eq. 22, to its counterpart",
     uniform_cdf=_odds_ratio_cdf,
 )
-def diagnostic_odds_ratio(counts: _Terms) -> Value:
+def diagnostic_odds_ratio(counts: _Terms) -> Any:
     """Diagnostic odds ratio, the positive likelihood ratio divided by the negative one.
 
     >>> diagnostic_odds_ratio([[140, 20], [10, 30]])
@@ -704,7 +726,7 @@ def diagnostic_odds_ratio(counts: _Terms) -> Value:
     undefined="there are no samples",
     source=f"{_LOMBARDO}, Table 2; {_FERRER}, section 2.3",
 )
-def accuracy(counts: _Terms) -> Value:
+def accuracy(counts: _Terms) -> Any:
     """Accuracy: the part of the decisions that is right.
 
     >>> accuracy([[140, 20], [10, 30]])
@@ -721,7 +743,7 @@ def accuracy(counts: _Terms) -> Value:
     undefined="there are no samples",
     source=f"{_FERRER}, eq. 5",
 )
-def error_rate(counts: _Terms) -> Value:
+def error_rate(counts: _Terms) -> Any:
     """Error rate: the part of the decisions that is wrong.
 
     >>> error_rate([[140, 20], [10, 30]])
@@ -737,7 +759,7 @@ def error_rate(counts: _Terms) -> Value:
     undefined="a class is empty",
     source=f"{_FERRER}, section 2.3",
 )
-def balanced_accuracy(counts: _Terms) -> Value:
+def balanced_accuracy(counts: _Terms) -> Any:
     """Balanced accuracy or unweighted average recall: the mean of recall and specificity.
 
     >>> balanced_accuracy([[140, 20], [10, 30]])
@@ -754,7 +776,7 @@ def balanced_accuracy(counts: _Terms) -> Value:
     undefined="a class is empty",
     source=f"{_FERRER}, eq. 6",
 )
-def balanced_error_rate(counts: _Terms) -> Value:
+def balanced_error_rate(counts: _Terms) -> Any:
     """Balanced error rate: the mean of the two error rates.
 
     >>> balanced_error_rate([[140, 20], [10, 30]])
@@ -770,7 +792,7 @@ def balanced_error_rate(counts: _Terms) -> Value:
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2, 'ROC-AUC (single par.)'",
 )
-def single_point_auc(counts: _Terms) -> Value:
+def single_point_auc(counts: _Terms) -> Any:
     """Area under the ROC curve through (0, 0), the classifier's point and (1, 1).
 
     >>> single_point_auc([[140, 20], [10, 30]])
@@ -794,7 +816,7 @@ def _g_mean_cdf(value, prevalence):
     source=f"{_LOMBARDO}, Table 2",
     uniform_cdf=_g_mean_cdf,
 )
-def g_mean(counts: _Terms) -> Value:
+def g_mean(counts: _Terms) -> Any:
     """Geometric mean of recall and specificity.
 
     >>> round(g_mean([[140, 20], [10, 30]]), 4)
@@ -810,7 +832,7 @@ def g_mean(counts: _Terms) -> Value:
     undefined="a class is empty and never predicted",
     source=f"{_LOMBARDO}, Table 2",
 )
-def class_balance_accuracy(counts: _Terms) -> Value:
+def class_balance_accuracy(counts: _Terms) -> Any:
     """Class balance accuracy: mean over the classes of the smaller of recall and precision.
 
     >>> class_balance_accuracy([[140, 20], [10, 30]])
@@ -829,7 +851,7 @@ def class_balance_accuracy(counts: _Terms) -> Value:
     undefined="a class is empty and never predicted",
     source=f"{_LOMBARDO}, Table 2",
 )
-def imbalance_accuracy(counts: _Terms) -> Value:
+def imbalance_accuracy(counts: _Terms) -> Any:
     """Imbalance accuracy metric (IAM).
 
     >>> imbalance_accuracy([[140, 20], [10, 30]])
@@ -847,7 +869,7 @@ def imbalance_accuracy(counts: _Terms) -> Value:
     undefined="there are no positives and none are predicted",
     source=f"{_FERRER}, eqs. 12-13; {_LOMBARDO}, Table 2; {_ZHAO}, Table 2",
 )
-def f_beta(counts: _Terms, beta: float = 1.0) -> Value:
+def f_beta(counts: _Terms, beta: float = 1.0) -> Any:
     """F-beta: weighted harmonic mean of precision and recall.
 
     >>> round(f_beta([[140, 20], [10, 30]]), 4)
@@ -863,7 +885,7 @@ def f_beta(counts: _Terms, beta: float = 1.0) -> Value:
     undefined="there are no positives and none are predicted",
     source=f"monotone in F1 ({_FERRER}, eq. 13)",
 )
-def jaccard(counts: _Terms) -> Value:
+def jaccard(counts: _Terms) -> Any:
     """Jaccard index: positives that are found, of those that exist or are claimed.
 
     >>> jaccard([[140, 20], [10, 30]])
@@ -879,7 +901,7 @@ def jaccard(counts: _Terms) -> Value:
     undefined="$TP = TN = 0$, or one class is empty and there are no errors",
     source=f"{_LOMBARDO}, Table 2",
 )
-def p4(counts: _Terms) -> Value:
+def p4(counts: _Terms) -> Any:
     """P4: harmonic mean of precision, recall, specificity and negative predictive value.
 
     >>> round(p4([[140, 20], [10, 30]]), 4)
@@ -895,7 +917,7 @@ def p4(counts: _Terms) -> Value:
     undefined=r"$P = 0$ or $\hat P = 0$",
     source=f"{_LOMBARDO}, Table 2, 'B-ROC (single par.)'; reachable is $(1-\\pi, 1)$, not $(1, 1)$",
 )
-def b_roc(counts: _Terms) -> Value:
+def b_roc(counts: _Terms) -> Any:
     """Single-point B-ROC area: the mean of recall and precision.
 
     >>> round(b_roc([[140, 20], [10, 30]]), 4)
@@ -912,7 +934,7 @@ def b_roc(counts: _Terms) -> Value:
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2",
 )
-def informedness(counts: _Terms) -> Value:
+def informedness(counts: _Terms) -> Any:
     """Informedness or Youden's J: true minus false positive rate.
 
     >>> informedness([[140, 20], [10, 30]])
@@ -929,7 +951,7 @@ def informedness(counts: _Terms) -> Value:
     undefined="a decision is never taken",
     source=f"{_LOMBARDO}, Table 2",
 )
-def markedness(counts: _Terms) -> Value:
+def markedness(counts: _Terms) -> Any:
     """Markedness: precision plus negative predictive value minus one.
 
     >>> round(markedness([[140, 20], [10, 30]]), 4)
@@ -961,7 +983,7 @@ def _mcc_cdf(value, prevalence):
     source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 17",
     uniform_cdf=_mcc_cdf,
 )
-def mcc(counts: _Terms) -> Value:
+def mcc(counts: _Terms) -> Any:
     """Matthews correlation coefficient: Pearson's correlation of truth and decision.
 
     >>> round(mcc([[140, 20], [10, 30]]), 4)
@@ -979,7 +1001,7 @@ def mcc(counts: _Terms) -> Value:
     undefined="only one class exists and only it is predicted",
     source=f"{_LOMBARDO}, Table 2",
 )
-def cohen_kappa(counts: _Terms) -> Value:
+def cohen_kappa(counts: _Terms) -> Any:
     """Cohen's kappa: agreement beyond chance.
 
     >>> round(cohen_kappa([[140, 20], [10, 30]]), 4)
@@ -1021,7 +1043,7 @@ _FROM_COSTS = {
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2",
 )
-def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Value:
+def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Any:
     """Weighted class accuracy (WCA): weighted mean of recall and specificity.
 
     >>> weighted_class_accuracy([[140, 20], [10, 30]], weight=.5)
@@ -1038,7 +1060,7 @@ def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Value:
     undefined="no sample has a positive weight",
     source=f"{_LOMBARDO}, eq. 3",
 )
-def weighted_accuracy(counts: _Terms, weight: Numbers) -> Value:
+def weighted_accuracy(counts: _Terms, weight: Numbers) -> Any:
     """Weighted accuracy (WA): the part of the sample weight that is classified correctly.
 
     >>> weighted_accuracy([[140, 20], [10, 30]], weight=.5)
@@ -1057,7 +1079,7 @@ def weighted_accuracy(counts: _Terms, weight: Numbers) -> Value:
     undefined="a class is empty",
     source=f"{_LOMBARDO}, Table 2",
 )
-def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Value:
+def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Any:
     """Weighted relative accuracy (WRA): informedness times a function of the skew.
 
     >>> weighted_relative_accuracy([[140, 20], [10, 30]], cost_ratio=4)
@@ -1277,7 +1299,7 @@ def normalized_expected_cost(
     undefined="there are no positives and no alarms",
     source=f"{_MARWAH}, eq. 13; {_LOMBARDO}, Table 2",
 )
-def cost_score(counts: _Terms, cost_ratio: Numbers) -> Value:
+def cost_score(counts: _Terms, cost_ratio: Numbers) -> Any:
     """Cost score: the cost of all errors per positive sample, in units of one false alarm.
 
     >>> cost_score([[140, 20], [10, 30]], cost_ratio=9)
@@ -1294,7 +1316,7 @@ def cost_score(counts: _Terms, cost_ratio: Numbers) -> Value:
     undefined="there are no samples",
     source=f"{_FERRER}, eq. 19",
 )
-def net_benefit(counts: _Terms, threshold: Numbers) -> Value:
+def net_benefit(counts: _Terms, threshold: Numbers) -> Any:
     """Net benefit of acting on the classifier, in true positives per sample.
 
     >>> net_benefit([[140, 20], [10, 30]], threshold=.5)
@@ -1315,7 +1337,7 @@ def net_benefit(counts: _Terms, threshold: Numbers) -> Value:
 )
 def mean_subjective_utility(
     counts: _Terms, costs: Costs
-) -> Value:
+) -> Any:
     """Mean subjective utility (MSU): one minus the avoidable cost over the largest possible cost.
 
     >>> mean_subjective_utility([[140, 20], [10, 30]], costs=[[0, 1], [1, 0]])
@@ -1337,7 +1359,7 @@ def mean_subjective_utility(
     undefined="no sample has a positive weight",
     source=f"{_LOMBARDO}, Table 2, correct decisions free",
 )
-def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Value:
+def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Any:
     """Accuracy cost distance (ACD): Euclidean norm of the error rate and the weighted error rate.
 
     >>> round(accuracy_cost_distance([[140, 20], [10, 30]], weight=.5), 4)
@@ -1353,7 +1375,7 @@ def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Value:
     undefined="no sample has a positive weight",
     source=f"{_LOMBARDO}, Table 2; not Hand's, which is minimised over thresholds inside the integral",
 )
-def h_measure(counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0) -> Value:
+def h_measure(counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0) -> Any:
     """The H of Lombardo et al.: one minus mean cost over mean largest cost, c ~ Beta(a, b).
 
     >>> h_measure([[140, 20], [10, 30]])
@@ -1416,7 +1438,7 @@ def _positive_share(log_odds, a, b):
 )
 def expected_weighted_accuracy(
     counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0
-) -> Value:
+) -> Any:
     """Expected weighted accuracy (EWA): mean of the weighted accuracy over a weight that is Beta(a, b).
 
     >>> round(expected_weighted_accuracy([[140, 20], [10, 30]]), 4)

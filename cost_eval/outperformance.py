@@ -20,7 +20,6 @@ __all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperfo
 # %% ../nbs/50_outperformance.ipynb #33a79291
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -243,19 +242,7 @@ def metric_range(metric: str | Metric, prevalence: Numbers, **metric_args: Any) 
     """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments = _arguments(metric, metric_args)
-    return tuple(map(plain, _range(metric, pi, arguments, metric.line(pi, **arguments))))
-
-
-def _range(metric: Metric, pi, arguments: dict, line) -> tuple[np.ndarray, np.ndarray]:
-    "Smallest and largest value at the corners of the square; an undefined corner does not count."
-    corners = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if line is None:
-            values = [metric.at_rates(x, y, pi, **arguments) for x, y in corners]
-        else:
-            m, n = line
-            values = [np.divide(*(k[0] + k[1] * x + k[2] * y for k in (m, n))) for x, y in corners]
-    return reduce(np.fmin, values), reduce(np.fmax, values)
+    return tuple(map(plain, metric.limits(pi, **arguments)))
 
 # %% ../nbs/50_outperformance.ipynb #bb32a7ae
 _NODES, _WEIGHTS = tanh_sinh()
@@ -423,7 +410,7 @@ def outperformance(
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
     line = metric.line(pi, **arguments)
     where = f"the range of {metric.name} at this prevalence"
-    value = check_within(value, "value", *_range(metric, pi, arguments, line), where)
+    value = check_within(value, "value", *metric.limits(pi, **arguments), where)
     share = _share_worse(metric, value, pi, arguments, reference, _draw(reference, n_samples, rng), line)
     return plain(np.asarray(share, float))
 
@@ -517,7 +504,7 @@ def outperformance_value(
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
     draw, line = _draw(reference, n_samples, rng), metric.line(pi, **arguments)
     score = np.asarray(check_range(score, "score", 0, 1, ends="[]"))
-    scale = _scale(*_range(metric, pi, arguments, line), metric.greater_is_better)
+    scale = _scale(*metric.limits(pi, **arguments), metric.greater_is_better)
     shape = np.broadcast_shapes(score.shape, pi.shape, *(a.shape for a in _sizes(arguments)))
 
     def enough(t):
@@ -755,7 +742,7 @@ def outperformance_interval(
     line, table = metric.line(pi, **arguments), np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
     ends = monotone_interval(metric, table, pi, confidence, **arguments)
     guarantee = MONOTONE if line is None else _STRATA
-    limits = _range(metric, pi, arguments, line)
+    limits = metric.limits(pi, **arguments)
     ends = [outperformance(metric, np.clip(end, *limits), pi, **options) for end in ends]
     low, high = ends if metric.greater_is_better else ends[::-1]
     return OutperformanceInterval(score, low, high, confidence, guarantee)
