@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from .confusion import ConfusionCounts
 from .core import Average, Axes, Labels, Matrix, Numbers, VBox, Value, Vector
@@ -882,39 +882,22 @@ def multilabel_cost_score(
     return _averaged(c, cost_ratios, average, weights, tuple(range(np.shape(c.p)[-1])))
 
 # %% ../nbs/30_cost_score.ipynb #34bb81e3
-def _lowest_precision(recall, prevalence) -> np.ndarray:
-    "The precision when every negative is a false alarm: at that recall no classifier has less."
-    return recall * prevalence / (recall * prevalence + 1 - prevalence)
-
-
 def plot_isocost(
     cost_ratio: float,
     *,
-    plane: Literal["precision", "rates"] = "precision",
-    prevalence: float | None = None,
     y_true: Labels | None = None,
     scores: Vector | None = None,
-    levels: Numbers | None = None,
-    sample_weight: Vector | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Contours of the cost score, with the curve of a model and its cheapest point if scores are given.
+    """Contours of the cost score over recall and precision, with the curve of a model and its cheapest point if scores are given.
 
     Parameters
     ----------
     cost_ratio : float
         C_FN / C_FP > 0
-    plane : str, default "precision"
-        "precision": recall against precision, where contours are curved;
-        "rates": the ROC plane, where they are parallel lines
-    prevalence : float, optional
-        of the deployment: it shades the pairs that are impossible with it; default: the labels' own, if any
     y_true, scores : array_like, optional
-        (N,) binary labels and scores of a model, both or neither
-    levels : array_like, optional
-        scores whose contours are drawn; default: shares and multiples of the cost ratio
-    sample_weight : array_like, optional
-        (N,)
+        (N,) binary labels and scores of a model, both or neither; pairs that are impossible at the prevalence
+        of the labels are shaded
     ax : Axes, optional
         default: a new one
 
@@ -925,41 +908,30 @@ def plot_isocost(
     Raises
     ------
     ValueError
-        for an unknown plane, labels without scores, no prevalence on the plane of rates, and bad values
+        for labels without scores, and bad values
 
     References
     ----------
-    Marwah et al. (2024), Figures 2 and 6.
+    Marwah et al. (2024), Figure 2.
 
     Examples
     --------
     >>> plot_isocost(10, y_true=[0, 1, 0, 1], scores=[0.1, 0.4, 0.6, 0.9]).get_xlabel()
     'recall'
     """
-    check_choice(plane, ("precision", "rates"), "plane")
     if (y_true is None) != (scores is None):
         raise ValueError("y_true, scores: give both or neither")
     r_c = float(check_range(_check_ratio(cost_ratio), "cost_ratio", shape=()))
-    if prevalence is not None:
-        check_range(prevalence, "prevalence", 0, 1, shape=())
-    curve = best = None
-    if y_true is not None and scores is not None:
-        best = tune_threshold(y_true, scores, r_c, prevalence=prevalence, sample_weight=sample_weight)
-        curve = threshold_counts(y_true, scores, sample_weight=sample_weight).counts[1:]
-        curve = curve if prevalence is None else curve.with_prevalence(prevalence)
-        prevalence = float(curve.prevalence[0])
     ax = ensure_axes(ax, figsize=(5, 4.4))
-    draw = _draw_precision_plane if plane == "precision" else _draw_rates_plane
-    draw(ax, r_c, prevalence, None if levels is None else np.atleast_1d(np.asarray(levels)))
-    if best is not None:
-        _draw_model(ax, curve, best, r_c, plane)
+    _draw_contours(ax, r_c)
+    if y_true is not None and scores is not None:
+        _draw_model(ax, threshold_counts(y_true, scores).counts[1:], tune_threshold(y_true, scores, r_c), r_c)
     return ax
 
 # %% ../nbs/30_cost_score.ipynb #cb219e26
-def _draw_precision_plane(ax, r_c, prevalence, levels):
+def _draw_contours(ax, r_c):
     "Contours on the plane of recall and precision; falling ones are labelled above, others at the right."
-    if levels is None:
-        levels = np.r_[r_c * np.array([0.2, 0.4, 0.6, 0.8, 1]), (1 + r_c) / np.array([0.6, 0.3]) - 1]
+    levels = np.r_[r_c * np.array([0.2, 0.4, 0.6, 0.8, 1]), (1 + r_c) / np.array([0.6, 0.3]) - 1]
     recall, at_the_right = np.linspace(1e-3, 1, 800), []
     for level in levels:
         flat = np.isclose(level, r_c)
@@ -970,26 +942,8 @@ def _draw_precision_plane(ax, r_c, prevalence, levels):
             ax.text(1 - level / r_c, 1.01, f"{level:.3g}", fontsize=8, ha="center", va="bottom", color="0.3")
         else:
             at_the_right.append(line)
-    if at_the_right:
-        label_lines(ax, at_the_right, fontsize=8)
-    if prevalence is not None:
-        ax.fill_between(recall, _lowest_precision(recall, prevalence), color="0.85", lw=0, zorder=0)
+    label_lines(ax, at_the_right, fontsize=8)
     ax.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1))
-
-
-def _draw_rates_plane(ax, r_c, prevalence, levels):
-    "Contours on the ROC plane: parallel lines, labelled at the top."
-    if prevalence is None:
-        raise ValueError("prevalence: the plane of rates needs one (or y_true and scores)")
-    odds = (1 - prevalence) / prevalence
-    levels = min(r_c, odds) * np.array([0.2, 0.4, 0.6, 0.8, 1]) if levels is None else levels
-    for level in levels:
-        flat = np.isclose(level, min(r_c, odds))
-        style = {"color": "0.45", "ls": "--" if flat else "-", "lw": 1.3 if flat else 0.8}
-        ax.plot([0, 1], _isocost_line(np.array([0, 1]), level, r_c, prevalence), **style)
-        if level / odds <= 1:
-            ax.text(level / odds, 1.01, f"{level:.3g}", fontsize=8, ha="center", va="bottom", color="0.3")
-    ax.set(xlabel="false positive rate", ylabel="recall", xlim=(0, 1), ylim=(0, 1))
 
 
 def _isocost_line(fpr, level, r_c, prevalence) -> np.ndarray:
@@ -997,20 +951,14 @@ def _isocost_line(fpr, level, r_c, prevalence) -> np.ndarray:
     return 1 - level / r_c + fpr * (1 - prevalence) / (prevalence * r_c)
 
 
-def _draw_model(ax, curve, best, r_c, plane):
-    "A model's curve, its cheapest point, and the contour through that."
-    if plane == "precision":
-        point, recall = (best.recall, best.precision), np.linspace(1e-3, 1, 800)
-        ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-", lw=1.8)
-        ax.plot(recall, isocost_precision(recall, best.cost_score, r_c), color=COLORS[2], ls="--", lw=1.2)
-    else:
-        prevalence = float(curve.prevalence[0])
-        fpr = (best.cost_score - r_c * (1 - best.recall)) * prevalence / (1 - prevalence)
-        point, ends = (fpr, best.recall), np.array([0, 1])
-        ax.plot(np.r_[0, curve.fpr], np.r_[0, curve.tpr], color=COLORS[0], ls="-", lw=1.8)
-        line = _isocost_line(ends, best.cost_score, r_c, prevalence)
-        ax.plot(ends, line, color=COLORS[2], ls="--", lw=1.2)
-    ax.plot(*point, "o", color=COLORS[2], ms=7, zorder=5)
+def _draw_model(ax, curve, best, r_c):
+    "A model's curve, its cheapest point, the contour through that; below the shade no classifier is possible."
+    recall, prevalence = np.linspace(1e-3, 1, 800), float(curve.prevalence[0])
+    alarmed = recall * prevalence / (recall * prevalence + 1 - prevalence)  # every negative is a false alarm
+    ax.fill_between(recall, alarmed, color="0.85", lw=0, zorder=0)
+    ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-", lw=1.8)
+    ax.plot(recall, isocost_precision(recall, best.cost_score, r_c), color=COLORS[2], ls="--", lw=1.2)
+    ax.plot(best.recall, best.precision, "o", color=COLORS[2], ms=7, zorder=5)
     box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.85}
     note = f"cheapest: {best.cost_score:.3g}"
     ax.text(0.03, 0.03, note, transform=ax.transAxes, color=COLORS[2], bbox=box)

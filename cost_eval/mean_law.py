@@ -617,7 +617,7 @@ def _rounded_up(n, a, b):
     return begin, step[:, 0], tail
 
 
-_UNSEEN = ({}, {"mode": "edge"}, {"mode": "edge"})  # units that are added to fill a row: one that is there
+_UNSEEN: tuple = ({}, {"mode": "edge"}, {"mode": "edge"})  # units that are added to fill a row: one that is there
 
 
 def _widened(part, most, **how):

@@ -287,17 +287,16 @@ class Metric:
         [[0.0, 0.25, 0.0], [0.0, 0.25, 0.75]]
         """
         p = np.asarray(prevalence, float)
-        n, line = 1 - p, []
+        n = 1 - p
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = [self.parts(_Terms(*one, (p, n)), **parameters) for one in np.eye(4)]
+            each = [self.parts(_Terms(*one, sizes=(p, n)), **parameters) for one in np.eye(4)]
         if not isinstance(each[0], tuple):
             return None
-        for tp, fp, fn, tn in zip(*each):
-            line += fn * p + tn * n, (tp - fn) * p, (fp - tn) * n
-        line = np.broadcast_arrays(*line)
-        return np.reshape(np.asarray(line, float), (2, 3, *line[0].shape))
+        line = [(fn * p + tn * n, (tp - fn) * p, (fp - tn) * n) for tp, fp, fn, tn in zip(*each)]
+        rows = np.broadcast_arrays(*line[0], *line[1])
+        return np.reshape(rows, (2, 3, *rows[0].shape))
 
-    def limits(self, prevalence: Numbers, **parameters: Any) -> tuple:
+    def limits(self, prevalence: Numbers, **parameters: Any) -> tuple[Any, Any]:
         """Smallest and largest value at a prevalence; where all or none of a class is right it is extreme.
 
         Parameters

@@ -752,9 +752,7 @@ PAPERS = {
         "held_out_saving": lambda p: Call(
             p.y, p.scores(), 0., 2., 8., prevalence=.1 if p.has("shown") else None),
         "multilabel_cost_score": lambda p: Call(p.stack, 4., average="harmonic"),
-        "plot_isocost": lambda p: {
-            plane: Call(8., plane=plane, prevalence=.3, y_true=p.y, scores=p.scores()).then(drawn)
-            for plane in ("precision", "rates")},
+        "plot_isocost": lambda p: Call(8., y_true=p.y, scores=p.scores()).then(drawn),
         "cost_weight": lambda p: Call(5., 2.),
         "target_weight": lambda p: Call(.3, .1, .4),
         "effective_weight": lambda p: {

@@ -424,8 +424,6 @@ BAD = [
     (lambda: multiclass_cost_score([[1, 2], [1, 2]], 1, weights=[1, 2], average="micro"), "weights"),
     (lambda: multilabel_cost_score([[1, 2], [1, 2]], 1), "a label"),
     (lambda: plot_isocost(1, y_true=[0, 1]), "both or neither"),
-    (lambda: plot_isocost(1, plane="rate"), "did you mean 'rates'"),
-    (lambda: plot_isocost(1, plane="rates"), "prevalence"),
     (lambda: plot_isocost([1, 2]), "cost_ratio"),
 ]
 

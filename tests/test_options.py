@@ -537,10 +537,8 @@ CASES = {
         "report.md")), about={"use": "triage"}),
     },
     "cost_score": {
-        "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5),
-                             y_true=given(1 - Y, scores=SCORES, first=Y),
-                             scores=given(-SCORES, y_true=Y, first=SCORES), levels=[1., 2.],
-                             sample_weight=given(WEIGHT, y_true=Y, scores=SCORES)),
+        "plot_isocost": Case(8., y_true=given(1 - Y, scores=SCORES, first=Y),
+                             scores=given(-SCORES, y_true=Y, first=SCORES)),
         "tune_threshold": Case(Y, SCORES, 8., prevalence=.05),
         "paired_saving": Case(Y, D, E, 8., prevalence=.05, confidence=.5),
         "held_out_saving": Case(Y, SCORES, 1., 0., 8., prevalence=.05, confidence=.5),
