@@ -24,11 +24,13 @@ __all__ = ['METRICS', 'Metric', 'metric', 'recall', 'specificity', 'precision', 
            'f_beta_of_macro_averages', 'micro_f_beta']
 
 # %% ../nbs/03_metrics.ipynb #b85be3b5
+import csv
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce, wraps
+from importlib.resources import files
 
 import numpy as np
 from scipy import special
@@ -576,16 +578,28 @@ def metric(
     return register
 
 # %% ../nbs/03_metrics.ipynb #ac33b2d4
-_FERRER, _LOMBARDO = "Ferrer 2025", "Lombardo et al. 2025"
-_MARWAH, _ZHAO = "Marwah et al. 2024", "Zhao et al. 2025"
+def _records() -> dict[str, dict]:
+    "What the table of metrics says of each: the arguments of `metric`."
+    with (files("cost_eval") / "published" / "metrics.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row["bounds"] = float(row.pop("lower")), float(row.pop("upper"))
+        row["greater_is_better"], row["symmetric"] = row.pop("better") == "larger", row["symmetric"] == "yes"
+        row["cost_parameter"] = row["cost_parameter"] or None
+    return {row.pop("name"): row for row in rows}
+
+
+_RECORDS = _records()
+
+
+def _recorded(
+    name: str, **laws: Any
+) -> Callable[[Callable[Concatenate[Any, _Parameters], Any]], _OfCounts[_Parameters]]:
+    "The decorator `metric` for a function whose record stands in the table."
+    return metric(**_RECORDS[name], **laws)
 
 # %% ../nbs/03_metrics.ipynb #3cd13fa8
-@metric(
-    r"R",
-    r"\frac{TP}{P}",
-    undefined="$P = 0$",
-    source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
-)
+@_recorded("recall")
 def recall(counts: _Terms) -> Any:
     """Recall, sensitivity or true positive rate: the part of the positives that is found.
 
@@ -595,12 +609,7 @@ def recall(counts: _Terms) -> Any:
     return counts.tp, counts.p
 
 # %% ../nbs/03_metrics.ipynb #222f34d2
-@metric(
-    r"S",
-    r"\frac{TN}{N}",
-    undefined="$N = 0$",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("specificity")
 def specificity(counts: _Terms) -> Any:
     """Specificity or true negative rate: the part of the negatives that is left alone.
 
@@ -610,12 +619,7 @@ def specificity(counts: _Terms) -> Any:
     return counts.tn, counts.n
 
 # %% ../nbs/03_metrics.ipynb #395f89e4
-@metric(
-    r"\mathrm{Prec}",
-    r"\frac{TP}{\hat P}",
-    undefined=r"$\hat P = 0$",
-    source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 12",
-)
+@_recorded("precision")
 def precision(counts: _Terms) -> Any:
     """Precision or positive predictive value: the part of the alarms that is justified.
 
@@ -625,12 +629,7 @@ def precision(counts: _Terms) -> Any:
     return counts.tp, counts.predicted_p
 
 # %% ../nbs/03_metrics.ipynb #d85b6831
-@metric(
-    r"\mathrm{NPV}",
-    r"\frac{TN}{\hat N}",
-    undefined=r"$\hat N = 0$",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("npv")
 def npv(counts: _Terms) -> Any:
     """Negative predictive value: the part of the 'negative' decisions that is right.
 
@@ -640,13 +639,7 @@ def npv(counts: _Terms) -> Any:
     return counts.tn, counts.predicted_n
 
 # %% ../nbs/03_metrics.ipynb #c4f9b002
-@metric(
-    r"\mathrm{lift}",
-    r"\frac{TP/\hat P}{P/T}",
-    bounds=(0, np.inf),
-    undefined=r"$P = 0$ or $\hat P = 0$",
-    source=f"{_ZHAO}, Table 3 and section 4.3",
-)
+@_recorded("lift")
 def lift(counts: _Terms) -> Any:
     """Precision as a multiple of the prevalence.
 
@@ -656,13 +649,7 @@ def lift(counts: _Terms) -> Any:
     return counts.tp / counts.prevalence, counts.predicted_p
 
 # %% ../nbs/03_metrics.ipynb #476c66cf
-@metric(
-    r"\mathrm{LR}^+",
-    r"\frac{TP/P}{FP/N}",
-    bounds=(0, np.inf),
-    undefined="a class is empty, or nobody is called positive",
-    source=f"{_FERRER}, eq. 22",
-)
+@_recorded("likelihood_ratio_positive")
 def likelihood_ratio_positive(counts: _Terms) -> Any:
     """Positive likelihood ratio: what an alarm multiplies the odds by.
 
@@ -672,14 +659,7 @@ def likelihood_ratio_positive(counts: _Terms) -> Any:
     return counts.tpr, counts.fpr
 
 # %% ../nbs/03_metrics.ipynb #75b14875
-@metric(
-    r"\mathrm{LR}^-",
-    r"\frac{FN/P}{TN/N}",
-    bounds=(0, np.inf),
-    greater_is_better=False,
-    undefined="a class is empty, or nobody is called negative",
-    source=f"counterpart of {_FERRER}, eq. 22",
-)
+@_recorded("likelihood_ratio_negative")
 def likelihood_ratio_negative(counts: _Terms) -> Any:
     """Negative likelihood ratio: what the absence of an alarm multiplies the odds by.
 
@@ -700,15 +680,7 @@ def _odds_ratio_cdf(value, prevalence):
     return np.where(np.less(value, 1), 0.5 - half, 0.5 + half) + 0.0 * prevalence
 
 
-@metric(
-    r"\mathrm{DOR}",
-    r"\frac{TP\cdot TN}{FP\cdot FN}",
-    bounds=(0, np.inf),
-    symmetric=True,
-    undefined="both products are 0",
-    source=f"ratio of {_FERRER}, eq. 22, to its counterpart",
-    uniform_cdf=_odds_ratio_cdf,
-)
+@_recorded("diagnostic_odds_ratio", uniform_cdf=_odds_ratio_cdf)
 def diagnostic_odds_ratio(counts: _Terms) -> Any:
     """Diagnostic odds ratio, the positive likelihood ratio divided by the negative one.
 
@@ -718,13 +690,7 @@ def diagnostic_odds_ratio(counts: _Terms) -> Any:
     return counts.tp * counts.tn / (counts.fp * counts.fn)
 
 # %% ../nbs/03_metrics.ipynb #e6e98efb
-@metric(
-    r"A",
-    r"\frac{TP+TN}{T}",
-    symmetric=True,
-    undefined="there are no samples",
-    source=f"{_LOMBARDO}, Table 2; {_FERRER}, section 2.3",
-)
+@_recorded("accuracy")
 def accuracy(counts: _Terms) -> Any:
     """Accuracy: the part of the decisions that is right.
 
@@ -734,14 +700,7 @@ def accuracy(counts: _Terms) -> Any:
     return counts.tp + counts.tn, counts.total
 
 # %% ../nbs/03_metrics.ipynb #61f4be63
-@metric(
-    r"\mathrm{ER}",
-    r"\frac{FP+FN}{T}",
-    symmetric=True,
-    greater_is_better=False,
-    undefined="there are no samples",
-    source=f"{_FERRER}, eq. 5",
-)
+@_recorded("error_rate")
 def error_rate(counts: _Terms) -> Any:
     """Error rate: the part of the decisions that is wrong.
 
@@ -751,13 +710,7 @@ def error_rate(counts: _Terms) -> Any:
     return counts.fp + counts.fn, counts.total
 
 # %% ../nbs/03_metrics.ipynb #827f6a52
-@metric(
-    r"\mathrm{BA}",
-    r"\tfrac12\left(\frac{TP}{P}+\frac{TN}{N}\right)",
-    symmetric=True,
-    undefined="a class is empty",
-    source=f"{_FERRER}, section 2.3",
-)
+@_recorded("balanced_accuracy")
 def balanced_accuracy(counts: _Terms) -> Any:
     """Balanced accuracy or unweighted average recall: the mean of recall and specificity.
 
@@ -767,14 +720,7 @@ def balanced_accuracy(counts: _Terms) -> Any:
     return counts.tpr + counts.tnr, 2
 
 # %% ../nbs/03_metrics.ipynb #01d87ad9
-@metric(
-    r"\mathrm{BER}",
-    r"\tfrac12\left(\frac{FN}{P}+\frac{FP}{N}\right)",
-    symmetric=True,
-    greater_is_better=False,
-    undefined="a class is empty",
-    source=f"{_FERRER}, eq. 6",
-)
+@_recorded("balanced_error_rate")
 def balanced_error_rate(counts: _Terms) -> Any:
     """Balanced error rate: the mean of the two error rates.
 
@@ -784,13 +730,7 @@ def balanced_error_rate(counts: _Terms) -> Any:
     return counts.fnr + counts.fpr, 2
 
 # %% ../nbs/03_metrics.ipynb #9d313aaa
-@metric(
-    r"\mathrm{AUC}_1",
-    r"\tfrac12\,\mathrm{FPR}\,\mathrm{TPR}+\tfrac12(1-\mathrm{FPR})(\mathrm{TPR}+1)",
-    symmetric=True,
-    undefined="a class is empty",
-    source=f"{_LOMBARDO}, Table 2, 'ROC-AUC (single par.)'",
-)
+@_recorded("single_point_auc")
 def single_point_auc(counts: _Terms) -> Any:
     """Area under the ROC curve through (0, 0), the classifier's point and (1, 1).
 
@@ -807,14 +747,7 @@ def _g_mean_cdf(value, prevalence):
     return np.where(np.greater(value, 0), below, 0.0) + 0.0 * prevalence
 
 
-@metric(
-    r"G",
-    r"\sqrt{\frac{TP\cdot TN}{P\,N}}",
-    symmetric=True,
-    undefined="a class is empty",
-    source=f"{_LOMBARDO}, Table 2",
-    uniform_cdf=_g_mean_cdf,
-)
+@_recorded("g_mean", uniform_cdf=_g_mean_cdf)
 def g_mean(counts: _Terms) -> Any:
     """Geometric mean of recall and specificity.
 
@@ -824,13 +757,7 @@ def g_mean(counts: _Terms) -> Any:
     return np.sqrt(counts.tpr * counts.tnr)
 
 # %% ../nbs/03_metrics.ipynb #c5ed7c19
-@metric(
-    r"\mathrm{CBA}",
-    r"\tfrac12\left(\frac{TP}{\max(P,\hat P)}+\frac{TN}{\max(N,\hat N)}\right)",
-    symmetric=True,
-    undefined="a class is empty and never predicted",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("class_balance_accuracy")
 def class_balance_accuracy(counts: _Terms) -> Any:
     """Class balance accuracy: mean over the classes of the smaller of recall and precision.
 
@@ -842,14 +769,7 @@ def class_balance_accuracy(counts: _Terms) -> Any:
     return (positives + negatives) / 2
 
 # %% ../nbs/03_metrics.ipynb #426d0303
-@metric(
-    r"\mathrm{IAM}",
-    r"\frac{TP-\max(FP,FN)}{2\max(P,\hat P)}+\frac{TN-\max(FP,FN)}{2\max(N,\hat N)}",
-    bounds=(-1, 1),
-    symmetric=True,
-    undefined="a class is empty and never predicted",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("imbalance_accuracy")
 def imbalance_accuracy(counts: _Terms) -> Any:
     """Imbalance accuracy metric (IAM).
 
@@ -862,12 +782,7 @@ def imbalance_accuracy(counts: _Terms) -> Any:
     return (positives + negatives) / 2
 
 # %% ../nbs/03_metrics.ipynb #15d53369
-@metric(
-    r"F_\beta",
-    r"\frac{(1+\beta^2)\,TP}{(1+\beta^2)\,TP+\beta^2 FN+FP}",
-    undefined="there are no positives and none are predicted",
-    source=f"{_FERRER}, eqs. 12-13; {_LOMBARDO}, Table 2; {_ZHAO}, Table 2",
-)
+@_recorded("f_beta")
 def f_beta(counts: _Terms, beta: float = 1.0) -> Any:
     """F-beta: weighted harmonic mean of precision and recall.
 
@@ -878,12 +793,7 @@ def f_beta(counts: _Terms, beta: float = 1.0) -> Any:
     return right, right + beta**2 * counts.fn + counts.fp
 
 # %% ../nbs/03_metrics.ipynb #30a90d00
-@metric(
-    r"J",
-    r"\frac{TP}{TP+FP+FN}",
-    undefined="there are no positives and none are predicted",
-    source=f"monotone in F1 ({_FERRER}, eq. 13)",
-)
+@_recorded("jaccard")
 def jaccard(counts: _Terms) -> Any:
     """Jaccard index: positives that are found, of those that exist or are claimed.
 
@@ -893,13 +803,7 @@ def jaccard(counts: _Terms) -> Any:
     return counts.tp, counts.p + counts.fp
 
 # %% ../nbs/03_metrics.ipynb #8aa08e9c
-@metric(
-    r"P_4",
-    r"\frac{4\,TP\cdot TN}{4\,TP\cdot TN+(TP+TN)(FP+FN)}",
-    symmetric=True,
-    undefined="$TP = TN = 0$, or one class is empty and there are no errors",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("p4")
 def p4(counts: _Terms) -> Any:
     """P4: harmonic mean of precision, recall, specificity and negative predictive value.
 
@@ -910,12 +814,7 @@ def p4(counts: _Terms) -> Any:
     return right / (right + (counts.tp + counts.tn) * (counts.fp + counts.fn))
 
 # %% ../nbs/03_metrics.ipynb #5f98d7fe
-@metric(
-    r"\mathrm{B\text{-}ROC}",
-    r"\tfrac12\left(\frac{TP}{P}+\frac{TP}{\hat P}\right)",
-    undefined=r"$P = 0$ or $\hat P = 0$",
-    source=f"{_LOMBARDO}, Table 2, 'B-ROC (single par.)'; reachable is $(1-\\pi, 1)$, not $(1, 1)$",
-)
+@_recorded("b_roc")
 def b_roc(counts: _Terms) -> Any:
     """Single-point B-ROC area: the mean of recall and precision.
 
@@ -925,14 +824,7 @@ def b_roc(counts: _Terms) -> Any:
     return (counts.tpr + counts.precision) / 2
 
 # %% ../nbs/03_metrics.ipynb #8fe2dc3a
-@metric(
-    r"\mathrm{inf}",
-    r"\frac{TP}{P}-\frac{FP}{N}",
-    bounds=(-1, 1),
-    symmetric=True,
-    undefined="a class is empty",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("informedness")
 def informedness(counts: _Terms) -> Any:
     """Informedness or Youden's J: true minus false positive rate.
 
@@ -942,14 +834,7 @@ def informedness(counts: _Terms) -> Any:
     return counts.tpr - counts.fpr, 1
 
 # %% ../nbs/03_metrics.ipynb #91161e91
-@metric(
-    r"\mathrm{mark}",
-    r"\frac{TP}{\hat P}-\frac{FN}{\hat N}",
-    bounds=(-1, 1),
-    symmetric=True,
-    undefined="a decision is never taken",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("markedness")
 def markedness(counts: _Terms) -> Any:
     """Markedness: precision plus negative predictive value minus one.
 
@@ -973,15 +858,7 @@ def _mcc_cdf(value, prevalence):
     return np.where(np.less(value, 0), above, 1 - above)
 
 
-@metric(
-    r"\mathrm{MCC}",
-    r"\frac{TP\cdot TN-FP\cdot FN}{\sqrt{P\,N\,\hat P\,\hat N}}",
-    bounds=(-1, 1),
-    symmetric=True,
-    undefined="a class is empty or a decision is never taken",
-    source=f"{_LOMBARDO}, Table 2; {_ZHAO}, Table 2; {_FERRER}, eq. 17",
-    uniform_cdf=_mcc_cdf,
-)
+@_recorded("mcc", uniform_cdf=_mcc_cdf)
 def mcc(counts: _Terms) -> Any:
     """Matthews correlation coefficient: Pearson's correlation of truth and decision.
 
@@ -992,14 +869,7 @@ def mcc(counts: _Terms) -> Any:
     return together / np.sqrt(counts.p * counts.n * counts.predicted_p * counts.predicted_n)
 
 # %% ../nbs/03_metrics.ipynb #19d9981b
-@metric(
-    r"\kappa",
-    r"\frac{2\,(TP\cdot TN-FP\cdot FN)}{\hat P N+P\hat N}",
-    bounds=(-1, 1),
-    symmetric=True,
-    undefined="only one class exists and only it is predicted",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("cohen_kappa")
 def cohen_kappa(counts: _Terms) -> Any:
     """Cohen's kappa: agreement beyond chance.
 
@@ -1034,14 +904,7 @@ _FROM_COSTS = {
 }
 
 # %% ../nbs/03_metrics.ipynb #7617347e
-@metric(
-    r"\mathrm{WCA}",
-    r"w\,\frac{TP}{P}+(1-w)\,\frac{TN}{N}",
-    symmetric=True,
-    cost_parameter="weight",
-    undefined="a class is empty",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("weighted_class_accuracy")
 def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Any:
     """Weighted class accuracy (WCA): weighted mean of recall and specificity.
 
@@ -1051,14 +914,7 @@ def weighted_class_accuracy(counts: _Terms, weight: Numbers) -> Any:
     return weight * counts.tpr + (1 - weight) * counts.tnr, 1  # type: ignore[operator]  # numbers by now
 
 # %% ../nbs/03_metrics.ipynb #c0fe352e
-@metric(
-    r"\mathrm{WA}",
-    r"\frac{w\,TP+(1-w)\,TN}{w\,P+(1-w)\,N}",
-    symmetric=True,
-    cost_parameter="weight",
-    undefined="no sample has a positive weight",
-    source=f"{_LOMBARDO}, eq. 3",
-)
+@_recorded("weighted_accuracy")
 def weighted_accuracy(counts: _Terms, weight: Numbers) -> Any:
     """Weighted accuracy (WA): the part of the sample weight that is classified correctly.
 
@@ -1069,15 +925,7 @@ def weighted_accuracy(counts: _Terms, weight: Numbers) -> Any:
     return weight * counts.tp + other * counts.tn, weight * counts.p + other * counts.n
 
 # %% ../nbs/03_metrics.ipynb #64ca4326
-@metric(
-    r"\mathrm{WRA}",
-    r"\frac{4s}{(1+s)^2}\left(\frac{TP}{P}-\frac{FP}{N}\right),\ s=\frac{N}{r\,P}",
-    bounds=(-1, 1),
-    symmetric=True,
-    cost_parameter="cost_ratio",
-    undefined="a class is empty",
-    source=f"{_LOMBARDO}, Table 2",
-)
+@_recorded("weighted_relative_accuracy")
 def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Any:
     """Weighted relative accuracy (WRA): informedness times a function of the skew.
 
@@ -1127,17 +975,7 @@ def _cost_parts(counts, costs):
     return tn * counts.tn + fp * counts.fp + fn * counts.fn + tp * counts.tp, counts.total
 
 
-@metric(
-    r"\mathrm{EC}",
-    r"\frac{c_{00}TN+c_{01}FP+c_{10}FN+c_{11}TP}{T}",
-    bounds=(-np.inf, np.inf),
-    greater_is_better=False,
-    symmetric=True,
-    cost_parameter="costs",
-    undefined="there are no samples",
-    source=f"{_FERRER}, eqs. 1-2",
-    parts=_cost_parts,
-)
+@_recorded("expected_cost", parts=_cost_parts)
 def expected_cost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
     costs: Costs,
@@ -1234,17 +1072,7 @@ def _normalized_parts(counts, costs):
     return ratio(_cost_parts(counts, values)[0], naive), 1
 
 
-@metric(
-    r"\mathrm{NEC}",
-    r"\frac{\mathrm{EC}}{\min\left((1-\pi)C_{FP},\ \pi\,C_{FN}\right)}",
-    bounds=(0, np.inf),
-    greater_is_better=False,
-    symmetric=True,
-    cost_parameter="costs",
-    undefined="the best constant decision costs nothing",
-    source=f"{_FERRER}, eqs. 3-4, costs in standard form",
-    parts=_normalized_parts,
-)
+@_recorded("normalized_expected_cost", parts=_normalized_parts)
 def normalized_expected_cost(
     counts: ConfusionCounts | BinaryCounts | Matrix,
     costs: Costs,
@@ -1289,15 +1117,7 @@ def normalized_expected_cost(
     return _filled(ratio(expected_cost(array, values, priors=priors), _cheapest(values, priors)), undefined)
 
 # %% ../nbs/03_metrics.ipynb #e0f4fce4
-@metric(
-    r"C_{\mathrm{score}}",
-    r"\frac{FP+r\,FN}{P}",
-    bounds=(0, np.inf),
-    greater_is_better=False,
-    cost_parameter="cost_ratio",
-    undefined="there are no positives and no alarms",
-    source=f"{_MARWAH}, eq. 13; {_LOMBARDO}, Table 2",
-)
+@_recorded("cost_score")
 def cost_score(counts: _Terms, cost_ratio: Numbers) -> Any:
     """Cost score: the cost of all errors per positive sample, in units of one false alarm.
 
@@ -1307,14 +1127,7 @@ def cost_score(counts: _Terms, cost_ratio: Numbers) -> Any:
     return counts.fp + cost_ratio * counts.fn, counts.p
 
 # %% ../nbs/03_metrics.ipynb #4401a895
-@metric(
-    r"\mathrm{NB}",
-    r"\frac{TP}{T}-\frac{t}{1-t}\,\frac{FP}{T}",
-    bounds=(-np.inf, 1),
-    cost_parameter="threshold",
-    undefined="there are no samples",
-    source=f"{_FERRER}, eq. 19",
-)
+@_recorded("net_benefit")
 def net_benefit(counts: _Terms, threshold: Numbers) -> Any:
     """Net benefit of acting on the classifier, in true positives per sample.
 
@@ -1325,15 +1138,7 @@ def net_benefit(counts: _Terms, threshold: Numbers) -> Any:
     return counts.tp - odds * counts.fp, counts.total
 
 # %% ../nbs/03_metrics.ipynb #0fe43feb
-@metric(
-    r"\mathrm{MSU}",
-    r"1-\frac{TCC-TCC_{\min}}{TCC_{\max}}",
-    bounds=(-np.inf, 1),
-    symmetric=True,
-    cost_parameter="costs",
-    undefined="the largest possible cost is 0",
-    source=f"{_LOMBARDO}, Table 2; not below $TCC_{{\\min}}/TCC_{{\\max}}$ if no cost is negative",
-)
+@_recorded("mean_subjective_utility")
 def mean_subjective_utility(
     counts: _Terms, costs: Costs
 ) -> Any:
@@ -1348,16 +1153,7 @@ def mean_subjective_utility(
     return sign * (largest - (fp - tn) * counts.fp - (fn - tp) * counts.fn), sign * largest
 
 # %% ../nbs/03_metrics.ipynb #aa3514b2
-@metric(
-    r"\mathrm{ACD}",
-    r"\sqrt{(1-A)^2+(1-\mathrm{WA})^2}",
-    bounds=(0, np.sqrt(2)),
-    greater_is_better=False,
-    symmetric=True,
-    cost_parameter="weight",
-    undefined="no sample has a positive weight",
-    source=f"{_LOMBARDO}, Table 2, correct decisions free",
-)
+@_recorded("accuracy_cost_distance")
 def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Any:
     """Accuracy cost distance (ACD): Euclidean norm of the error rate and the weighted error rate.
 
@@ -1367,13 +1163,7 @@ def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Any:
     return np.hypot((counts.fp + counts.fn) / counts.total, 1 - np.divide(*weighted_accuracy.__wrapped__(counts, weight)))
 
 # %% ../nbs/03_metrics.ipynb #e8ca78a6
-@metric(
-    r"H",
-    r"1-\frac{\bar c\,FP+(1-\bar c)\,FN}{\bar c\,N+(1-\bar c)\,P},\ \bar c=\frac{a}{a+b}",
-    symmetric=True,
-    undefined="no sample has a positive weight",
-    source=f"{_LOMBARDO}, Table 2; not Hand's, which is minimised over thresholds inside the integral",
-)
+@_recorded("h_measure")
 def h_measure(counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0) -> Any:
     """The H of Lombardo et al.: one minus mean cost over mean largest cost, c ~ Beta(a, b).
 
@@ -1428,13 +1218,7 @@ def _positive_share(log_odds, a, b):
     return share
 
 # %% ../nbs/03_metrics.ipynb #8a5f34b8
-@metric(
-    r"\mathrm{EWA}",
-    r"\lambda\,\frac{TP}{P}+(1-\lambda)\,\frac{TN}{N},\ \lambda=E\left[\frac{w P}{w P+(1-w)N}\right]",
-    symmetric=True,
-    undefined="there are no samples",
-    source=f"{_LOMBARDO}, eq. 9",
-)
+@_recorded("expected_weighted_accuracy")
 def expected_weighted_accuracy(
     counts: _Terms, a: Numbers = 2.0, b: Numbers = 2.0
 ) -> Any:
