@@ -58,7 +58,7 @@ from cost_eval.core import (
 class _Terms:
     "The four counts, and the terms that metrics share, each computed when first asked for."
 
-    def __init__(self, tp, fp, fn, tn, sizes=None):
+    def __init__(self, tp, fp, fn, tn, *, sizes=None):
         self.tp, self.fp, self.fn, self.tn = tp, fp, fn, tn
         self.p, self.n = sizes or (tp + fn, fp + tn)
 
