@@ -13,10 +13,9 @@ from .confusion import ConfusionCounts
 from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
 
 # %% auto #0
-__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'explore_effective_weight', 'expected_positive_share',
-           'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts', 'cost_parts', 'check_coherence',
-           'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange', 'weight_range_from_ranking',
-           'plot_weight_range', 'explore_ranking']
+__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'expected_positive_share', 'expected_weighted_accuracy_over',
+           'hand_h_measure', 'CostParts', 'cost_parts', 'check_coherence', 'churn_costs', 'emblematic_models',
+           'WeightConstraint', 'WeightRange', 'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
 
 # %% ../nbs/40_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from scipy.integrate import quad_vec
-from scipy.special import betainc, betaincinv, betaln, expit, hyp2f1, logit
+from scipy.special import betainc, expit, hyp2f1, logit
 
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
@@ -46,7 +45,7 @@ from cost_eval.core import (
 from .costs import ExampleCosts
 from .decisions import hull_vertices
 from .metrics import expected_weighted_accuracy
-from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, readable, slider
+from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, slider
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65b7492f
 def cost_weight(fn_cost: Numbers, fp_cost: Numbers) -> Value:
@@ -191,59 +190,6 @@ def effective_weight(weights: Numbers, prevalence: float, *, unit: str | Numbers
     else:
         s = check_range(unit, "unit", 0, shape=w.shape)
     return float((w / s).sum() / (1 / s).sum())
-
-# %% ../nbs/40_weighted_accuracy.ipynb #c23789dd
-#| code-fold: true
-_TWO_MODELS = ((0.8, 0.3), (0.5, 0.05))  # recall and false positive rate of the chapter's A and B
-
-
-def _draw_effective_weight(ax, mean: float, spread: float, pi: float):
-    "A Beta density of the weight, effective weights of three averages, and whom of two models they choose."
-    size = mean * (1 - mean) / spread**2 - 1
-    a, b = mean * size, (1 - mean) * size
-    ax.clear()
-    w = np.linspace(0.005, 0.995, 199)
-    density = np.exp((a - 1) * np.log(w) + (b - 1) * np.log1p(-w) - betaln(a, b))
-    (recall_a, fpr_a), (recall_b, fpr_b) = _TWO_MODELS
-    odds = (1 - pi) * (fpr_a - fpr_b) / (pi * (recall_a - recall_b))
-    crossing = odds / (1 + odds)
-    drawn = betaincinv(a, b, (np.arange(4000) + 0.5) / 4000)
-    ax.fill_between(w, density, color="0.85", lw=0)
-    ax.axvline(crossing, color="0.3", ls="--", lw=1)
-    top, found = 1.45 * density.max(), {}
-    for name, unit in (("H", "sum"), ("EWA", "worst"), ("NEC", "constant")):
-        found[name] = effective_weight(drawn, pi, unit=unit)
-    for k, (name, at) in enumerate(found.items()):
-        height, color = top * (0.88 - 0.09 * k), ("0.3", COLORS[0], COLORS[2])[k]
-        ax.plot([at, at], [0, height], color=color, ls="-", lw=2)
-        side = "left" if at > min(found.values()) else "right"
-        ax.text(at, height, f" {name} {at:.2f} ", color=readable(color), fontsize=9, ha=side, va="top")
-    ax.text(crossing, 0.99 * top, "B cheaper ← ", fontsize=9, ha="right", va="top")
-    ax.text(crossing, 0.99 * top, " → A", fontsize=9, ha="left", va="top")
-    said = [f"{name} {at:.2f}: {'A' if at > crossing else 'B'}" for name, at in found.items()]
-    ax.set(xlim=(0, 1), ylim=(0, top), yticks=[], xlabel="weight of a positive sample, $w$")
-    ax.set_title(f"A is cheaper from {crossing:.2f} on\n" + ", ".join(said), fontsize=10)
-
-
-def explore_effective_weight() -> VBox:
-    """Widget: how unsure the weight is, its mean and the prevalence move; three averages choose a model.
-
-    Returns
-    -------
-    ipywidgets.VBox
-    """
-    sliders = {
-        "spread": slider("how unsure the weight is (sd)", 0.13, 0.01, 0.16, 0.005),
-        "mean": slider("mean of the weight", 0.75, 0.25, 0.75, 0.01),
-        "prevalence": slider("prevalence", 0.2, 0.1, 0.5, 0.01),
-    }
-
-    def move(axes, artists, spread, mean, prevalence):
-        _draw_effective_weight(axes, mean, spread, prevalence)
-
-    alt = "A density of the weight, a dividing line between two models, and three lines: effective weights."
-    image, show = live_figure(lambda axes: None, move, (4.9, 3.4), columns=1)
-    return explorer(sliders, image, show, moves=("spread", "prevalence"), alt=alt)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
 def expected_positive_share(prevalence: Numbers, a: float, b: float) -> Value:

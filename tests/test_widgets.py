@@ -181,18 +181,6 @@ def weighted_accuracy(prevalence, alpha):
     return ["no weight agrees"] if found.empty else [f"{found.low:.3f} ≤ w ≤ {found.high:.3f}"]
 
 
-def unsure_weight(spread, prevalence):
-    from scipy.stats import beta
-
-    odds = (1 - prevalence) * (.3 - .05) / (prevalence * (.8 - .5))
-    size = .75 * .25 / spread**2 - 1
-    w = beta(.75 * size, .25 * size).ppf((np.arange(4000) + .5) / 4000)
-    # the best constant decision costs the same in every state
-    unit = np.minimum(w * prevalence, (1 - w) * (1 - prevalence))
-    share, rest = np.mean(w / unit), np.mean((1 - w) / unit)
-    return [f"A is cheaper from {odds / (1 + odds):.2f} on H 0.75", f"NEC {share / (share + rest):.2f}:"]
-
-
 def outperformance(position, prevalence):
     from cost_eval.outperformance import outperformance as ops
 
@@ -271,12 +259,9 @@ WIDGETS = {  # by notebook; a second widget of one has a word after it
                           .002, "folds"),
     "30_cost_score": Widget("cost of a miss", cost_score, 0,
                             "from cost_eval.cost_score import explore_isocost as explore", .01, "prevalence"),
-    "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 1,
+    "40_weighted_accuracy": Widget("prevalence", weighted_accuracy, 0,
                                    "from cost_eval.weighted_accuracy import explore_ranking as explore", 0,
                                    "α"),
-    "40_weighted_accuracy unsure": Widget("how unsure", unsure_weight, 0,
-                                          "from cost_eval.weighted_accuracy import explore_effective_weight "
-                                          "as explore", .015, "prevalence"),
     "41_metric_study": Widget("metric", None, 0,
                               "from cost_eval.metric_study import explore_metric_study as explore"),
     "50_outperformance": Widget("value, in its range", outperformance, 0,
