@@ -139,7 +139,21 @@ class Interval(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         "Histogram of the distribution, if there is one, under the interval and its mean; returns the Axes."
-        return _plot_interval(self, ensure_axes(ax, figsize=(4.9, 2.8)))
+        if np.ndim(self.low):
+            raise ValueError(f"plot: draws one interval, this object holds {np.size(self.low)}; index counts")
+        ax = ensure_axes(ax, figsize=(4.9, 2.8))
+        draws, top = self.distribution[np.isfinite(self.distribution)], 1.0
+        if draws.size:
+            top = ax.hist(draws, bins=60, density=True, color=COLORS[0], alpha=0.45)[0].max()
+        ends = [self.low, self.high]
+        ax.plot(ends, [-0.06 * top] * 2, color=COLORS[2], ls="-", lw=4, solid_capstyle="butt")
+        ax.plot(self.mean, -0.06 * top, "o", color="black", ms=6)
+        if isinstance(self, Difference):
+            ax.axvline(0, color="0.4", ls="--", lw=1)
+        ax.set(xlabel=self.quantity, yticks=[], ylim=(-0.14 * top, 1.08 * top))
+        title = f"{display_name(self.method)}, {percent(self.confidence)}: {self.low:.3g} to {self.high:.3g}"
+        ax.set_title(title, fontsize=10)
+        return ax
 
 
 @result
@@ -164,27 +178,6 @@ class Difference(Interval):
     def to_frame(self) -> DataFrame:
         columns = {"p_value": np.ravel(self.p_value), "rejects": np.ravel(self.rejects)}
         return super().to_frame().assign(**columns)
-
-# %% ../nbs/20_bootstrap.ipynb #plotcell
-#| code-fold: true
-#| code-summary: "Drawing an interval"
-def _plot_interval(found, ax):
-    "Draw one interval."
-    if np.ndim(found.low):
-        raise ValueError(f"plot: draws one interval, this object holds {np.size(found.low)}; index counts")
-    draws = found.distribution[np.isfinite(found.distribution)]
-    top = 1.0
-    if draws.size:
-        top = ax.hist(draws, bins=60, density=True, color=COLORS[0], alpha=0.45)[0].max()
-    ends = [found.low, found.high]
-    ax.plot(ends, [-0.06 * top] * 2, color=COLORS[2], ls="-", lw=4, solid_capstyle="butt")
-    ax.plot(found.mean, -0.06 * top, "o", color="black", ms=6)
-    if isinstance(found, Difference):
-        ax.axvline(0, color="0.4", ls="--", lw=1)
-    ax.set(xlabel=found.quantity, yticks=[], ylim=(-0.14 * top, 1.08 * top))
-    title = f"{display_name(found.method)}, {percent(found.confidence)}: {found.low:.3g} to {found.high:.3g}"
-    ax.set_title(title, fontsize=10)
-    return ax
 
 # %% ../nbs/20_bootstrap.ipynb #methodcell
 #| code-fold: true
@@ -870,9 +863,7 @@ def _attainable_cells(table, cells, decisions, can):
     columns = [columns_of(one, decisions, name) for one, name in zip(can, ("first", "second"))]
     for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
         other = np.delete(np.arange(len(decisions)), chosen)
-        taken = table.take(other, axis - 2).any(
-            tuple(k for k in range(table.ndim) if k != table.ndim - 2 + axis)
-        )
+        taken = np.moveaxis(table, axis - 2, -1)[..., other].reshape(-1, len(other)).any(0)
         if taken.any():
             unlike = decisions[other[taken.argmax()]]
             raise ValueError(f"{name}: {unlike!r} is none of the decisions that it can take, but was decided")
@@ -1948,14 +1939,17 @@ def metric_interval(
     confidence, weight = check_confidence(confidence), None
     if priors is not None:
         weight = check_priors(priors, len(table), classes=classes)
-    if method != "percentile":
-        asked = table.astype(np.int64), f, weight, confidence, metric_args
+    table = table.astype(np.int64)
+    if not table.sum():
+        raise ValueError("counts: all are 0, so there is no test set")
+    if method != "percentile" and isinstance(f, Metric) and table.shape == (2, 2):
+        asked = table, f, weight, confidence, metric_args
         found = _ratio_interval(*asked) or _joint_interval(*asked)
         if found is not None:
             return found
     if method == "clopper_pearson":
         raise ValueError(f"method: {label} is not a metric of two classes in METRICS; take percentile")
-    drawn, here = _drawn_tables(table.astype(np.int64), weight, n_resamples, rng)
+    drawn, here = _drawn_tables(table, weight, n_resamples, rng)
     return _percentile_interval(drawn, here, f, label, confidence, metric_args)
 
 
@@ -1977,10 +1971,8 @@ def _percentile_interval(drawn, here, f, label, confidence, metric_args):
 
 def _ratio_interval(table, metric, weight, confidence, metric_args):
     "The interval of a metric of two classes that is a ratio of linear functions of the cells, or None."
-    if not isinstance(metric, Metric) or table.shape != (2, 2) or weight is not None:
+    if weight is not None:
         return None
-    if not table.sum():
-        raise ValueError("counts: all are 0, so there is no test set")
     cells = metric.cells(**_parameters(metric, metric_args))
     if cells is None:
         return None
@@ -1997,7 +1989,7 @@ _AT_OWN_SHARES = "normalized_expected_cost"  # divided by what the classes' own 
 
 def _joint_interval(table, metric, weight, confidence, metric_args):
     "The interval of a metric of two classes by the joint law of its rates, or None."
-    if not isinstance(metric, Metric) or table.shape != (2, 2) or (weight is not None and not weight.all()):
+    if weight is not None and not weight.all():
         return None
     if not table.sum(1).all():
         raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
@@ -2043,8 +2035,6 @@ def _drawn_tables(table, weight, n_resamples, rng):
     "Resampled tables (B, K, M), class by class if these have weights, and the table itself likewise."
     rng, size = generator(rng), table.sum(1)
     if weight is None:
-        if not table.sum():
-            raise ValueError("counts: all are 0, so there is no test set")
         drawn = rng.multinomial(table.sum(), table.ravel() / table.sum(), n_resamples)
         return drawn.reshape(-1, *table.shape), table
     missing = (weight > 0) & (size == 0)
