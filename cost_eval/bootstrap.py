@@ -863,7 +863,7 @@ def _attainable_cells(table, cells, decisions, can):
     columns = [columns_of(one, decisions, name) for one, name in zip(can, ("first", "second"))]
     for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
         other = np.delete(np.arange(len(decisions)), chosen)
-        taken = np.moveaxis(table, axis - 2, -1)[..., other].reshape(-1, len(other)).any(0)
+        taken = np.moveaxis(table, axis - 2, -1)[..., other].any(tuple(range(table.ndim - 1)))
         if taken.any():
             unlike = decisions[other[taken.argmax()]]
             raise ValueError(f"{name}: {unlike!r} is none of the decisions that it can take, but was decided")

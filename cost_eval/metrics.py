@@ -340,7 +340,7 @@ class Metric:
         """
         tables = np.concatenate([np.eye(4), [[1, 2, 9, 30], [40, 3, 1, 1], [7, 5, 6, 8]]])
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = [self.parts(_Terms(*one[::-1][[0, 2, 1, 3]]), **parameters) for one in tables]
+            each = [self.parts(_Terms(tp, fp, fn, tn), **parameters) for tn, fp, fn, tp in tables]
         if not isinstance(each[0], tuple):
             return None
         sums = np.transpose(each)

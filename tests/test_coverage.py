@@ -84,11 +84,11 @@ def test_two_classes_with_priors(first, second, prior, miss):
 @pytest.mark.parametrize("times", [1, 100, 10**4])
 def test_two_classes_are_not_wide(times):
     """What is added to the normal's width is about one example's part in the mean of each class, however
-    large the mean is."""
+    large the mean is, and the half percent by which several samples are rounded outward."""
     table, priors = times * np.array([[50, 950], [190, 10]]), np.array([.5, .5])
     ours, plain = (bs.interval(table, ZERO_ONE, priors=priors, method=name) for name in ("auto", "normal"))
     added = (ours.high - ours.low) - (plain.high - plain.low)
-    assert 0 < added < 1.2 * (priors / table.sum(1)).sum()
+    assert 0 < added < 1.2 * (priors / table.sum(1)).sum() + .005 * (plain.high - plain.low)
 
 
 @pytest.mark.parametrize("first, second", [(5, 5), (12, 4), (9, 14)])
