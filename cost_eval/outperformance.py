@@ -43,7 +43,6 @@ from cost_eval.core import (
     plain,
     result,
     tanh_sinh,
-    unknown_name,
 )
 from .metrics import METRICS, Metric
 from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
@@ -197,11 +196,7 @@ def _check_prevalence(prevalence):
 
 def _find_metric(metric) -> Metric:
     "A `Metric` for a name of the registry or a `Metric`."
-    if isinstance(metric, Metric):
-        return metric
-    if isinstance(metric, str) and metric in METRICS:
-        return METRICS[metric]
-    raise ValueError(unknown_name(metric, METRICS, "metric"))
+    return metric if isinstance(metric, Metric) else METRICS[check_choice(metric, METRICS, "metric")]
 
 
 def _arguments(metric: Metric, given: dict) -> dict:
@@ -734,14 +729,15 @@ def outperformance_interval(
     """
     metric, confidence = _find_metric(metric), check_confidence(confidence)
     arguments, seed = _arguments(metric, metric_args), int(generator(rng).integers(2**32))
-    tn, fp, fn, tp = _whole_cells(counts, metric_args.get("costs"))
-    pi = (tp + fn) / (tp + fp + fn + tn) if prevalence is None else _check_prevalence(prevalence)
+    table = _whole_table(counts, metric_args.get("costs"))
+    size = table.sum(-1)
+    pi = size[..., 1] / size.sum(-1) if prevalence is None else _check_prevalence(prevalence)
     options = {"reference": reference, "rng": seed, **metric_args}
-    value = np.asarray(metric.at_rates(tp / (tp + fn), fp / (fp + tn), pi, **arguments), float)
+    rates = table[..., 1, 1] / size[..., 1], table[..., 0, 1] / size[..., 0]
+    value = np.asarray(metric.at_rates(*rates, pi, **arguments), float)
     score = _score_or_nan(metric, value, pi, **options)
-    line, table = metric.line(pi, **arguments), np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
     ends = monotone_interval(metric, table, pi, confidence, **arguments)
-    guarantee = MONOTONE if line is None else _STRATA
+    guarantee = MONOTONE if metric.line(pi, **arguments) is None else _STRATA
     limits = metric.limits(pi, **arguments)
     ends = [outperformance(metric, np.clip(end, *limits), pi, **options) for end in ends]
     low, high = ends if metric.greater_is_better else ends[::-1]
@@ -751,14 +747,14 @@ def outperformance_interval(
 _STRATA = METHODS["clopper_pearson"].guarantee_for("strata")
 
 
-def _whole_cells(counts, costs=None) -> tuple:
-    "TN, FP, FN, TP as floats, in the order of the costs' labels; whole numbers, samples of both classes."
+def _whole_table(counts, costs=None) -> np.ndarray:
+    "The counts (..., 2, 2) as floats, in the order of the costs' labels; whole numbers, both classes occur."
     table = aligned(counts, costs)[0] if costs is not None else counts
     table = BinaryCounts.from_matrix(table) if not isinstance(table, BinaryCounts) else table
     cells = check_counts(table.to_matrix(), (2, 2), whole=True).astype(float)
     if not (cells.sum(-1) > 0).all():
         raise ValueError("counts: both classes need samples, or an error rate is unknown")
-    return tuple(cells[..., i, j] for i in (0, 1) for j in (0, 1))
+    return cells
 
 
 def _score_or_nan(metric, value, pi, **kwargs):

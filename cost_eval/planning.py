@@ -18,7 +18,7 @@ __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'Confidence
            'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -256,60 +256,45 @@ def paired_power(
     if (np.mod(sizes, 1) != 0).any():
         raise ValueError("n: whole numbers are needed")
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
-    test = _paired_test(p, priced, n_sets, generator(rng), options)
-    return plain(np.reshape([test.power(int(size)) for size in np.ravel(sizes)], np.shape(sizes)))
+    power = _power_at(p, priced, n_sets, generator(rng), options)
+    return plain(np.reshape([power(int(size)) for size in np.ravel(sizes)], np.shape(sizes)))
 
 
-class _PairedTest(NamedTuple):
-    "A paired test, the cells that occur (V,) with their shares, rarest first, and random numbers (R, V - 1)."
-
-    priced: CostMatrix
-    cell: np.ndarray
-    shares: np.ndarray
-    uniform: np.ndarray
-    options: dict
-    by_value: bool
-
-    def power(self, n: int) -> float:
-        "Share of the test sets of this size that are rejected; the same draws at every size."
-        counts, left, share = [], np.full(len(self.uniform), n), 1.0
-        for u, of_cell in zip(self.uniform.T, self.shares):
-            counts.append(binom.ppf(u, left, min(1.0, of_cell / share)).astype(int))
-            left, share = left - counts[-1], share - of_cell
-        distinct, times = np.unique(np.stack([*counts, left]), axis=1, return_counts=True)
-        tables = np.zeros((len(times), self.priced.array.size * self.priced.shape[1]), np.int64)
-        tables[:, self.cell] = distinct.T
-        return float(times @ self.rejects(tables) / times.sum())
-
-    def rejects(self, tables: np.ndarray) -> Any:
-        "(R,) is it rejected? For flat tables (R, K M M)."
-        c, how = self.priced.array, self.options
-        if self.by_value:  # the p-values alone, without the ends
-            d = (c[:, :, None] - c[:, None, :]).reshape(1, -1)
-            found = METHODS[how["method"]].function(tables[:, None], d / np.abs(d).max())
-            return found.p_value(0.0) < 1 - how["confidence"]
-        K, M = c.shape
-        return difference(tables.reshape(-1, K, M, M), self.priced, **how).rejects
-
-
-def _paired_test(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> _PairedTest:
-    "The test; equal differences are one cell where the method looks at nothing else."
+def _power_at(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> Callable[[int], float]:
+    """The power as a function of the size: test sets are drawn from the same random numbers at every size, the
+    cells that occur rarest first; equal differences are one cell where the method looks at nothing else.
+    """
     by_value = options.keys() == {"method", "confidence", "n_resamples"}
     options = {"rng": int(rng.integers(2**32))} | options
-    some = np.where(p > 0, 2, 0)
+    some, c = np.where(p > 0, 2, 0), priced.array
     name = difference([some, some], priced, **options).method  # refuses what it does not know or cannot be
     by_value &= not (METHODS[name].smoothing or METHODS[name].needs_rng)
-    cell = np.flatnonzero(p)
+    cell, d = np.flatnonzero(p), (c[:, :, None] - c[:, None, :]).ravel()
     shares = p.ravel()[cell]
     if by_value:
-        c = priced.array
-        d = (c[:, :, None] - c[:, None, :]).ravel()[cell]
-        _, first, kind = np.unique(d, return_index=True, return_inverse=True)
+        _, first, kind = np.unique(d[cell], return_index=True, return_inverse=True)
         cell, shares = cell[first], np.bincount(kind.ravel(), shares)
     order = np.argsort(np.round(shares, 12), kind="stable")
     drawn = rng.random((2, check_integer(n_sets, "n_sets", 10), len(cell) - 1))
     uniform = (drawn[0].argsort(0) + drawn[1]) / len(drawn[1])  # each column is spread evenly
-    return _PairedTest(priced, cell[order], shares[order], uniform, options | {"method": name}, by_value)
+
+    def rejects(tables):
+        if by_value:  # the p-values alone, without the ends
+            found = METHODS[name].function(tables[:, None], d[None] / np.abs(d).max())
+            return found.p_value(0.0) < 1 - options["confidence"]
+        return difference(tables.reshape(-1, *p.shape), priced, **options).rejects
+
+    def power(n):
+        counts, left, share = [], np.full(len(uniform), n), 1.0
+        for u, of_cell in zip(uniform.T, shares[order]):
+            counts.append(binom.ppf(u, left, min(1.0, of_cell / share)).astype(int))
+            left, share = left - counts[-1], share - of_cell
+        distinct, times = np.unique(np.stack([*counts, left]), axis=1, return_counts=True)
+        tables = np.zeros((len(times), p.size), np.int64)
+        tables[:, cell[order]] = distinct.T
+        return float(times @ rejects(tables) / times.sum())
+
+    return power
 
 # %% ../nbs/22_how_many.ipynb #ac3e4043
 def required_pairs(
@@ -384,13 +369,13 @@ def required_pairs(
     z = norm.isf((1 - confidence) / 2) + norm.ppf(max(wanted, 0.5))
     guess = max(2.0, (z * spread / saving) ** 2)
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
-    test = _paired_test(p, priced, n_sets, generator(rng), options)
+    power_at = _power_at(p, priced, n_sets, generator(rng), options)
     within = min(0.5 / n_sets, wanted / 2), max(1 - 0.5 / n_sets, (1 + wanted) / 2)  # finite quantiles
 
     def lacking(log_n):
         if log_n > np.log(1e9):
             raise ValueError(f"saving: {saving:g} takes more than 10^9 examples to show; state a larger one")
-        reached = test.power(int(np.ceil(np.exp(log_n) - 1e-9)))
+        reached = power_at(int(np.ceil(np.exp(log_n) - 1e-9)))
         return float(norm.ppf(wanted) - norm.ppf(np.clip(reached, *within)))
 
     return int(np.ceil(np.exp(_crossing(lacking, np.log(guess), np.log(2))) - 1e-9))
