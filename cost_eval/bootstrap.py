@@ -144,7 +144,7 @@ class Interval(Result):
         ax = ensure_axes(ax, figsize=(4.9, 2.8))
         draws, top = self.distribution[np.isfinite(self.distribution)], 1.0
         if draws.size:
-            top = ax.hist(draws, bins=60, density=True, color=COLORS[0], alpha=0.45)[0].max()
+            top = np.max(ax.hist(draws, bins=60, density=True, color=COLORS[0], alpha=0.45)[0])
         ends = [self.low, self.high]
         ax.plot(ends, [-0.06 * top] * 2, color=COLORS[2], ls="-", lw=4, solid_capstyle="butt")
         ax.plot(self.mean, -0.06 * top, "o", color="black", ms=6)

@@ -13,7 +13,6 @@ from scipy.interpolate import BSpline
 
 from conftest import refuses
 from cost_eval import outperformance as op
-from cost_eval.bootstrap import monotone_interval
 from cost_eval.confusion import BinaryCounts, ConfusionCounts
 from cost_eval.costs import CostMatrix
 from cost_eval.metrics import METRICS, Metric
