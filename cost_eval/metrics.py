@@ -1160,7 +1160,8 @@ def accuracy_cost_distance(counts: _Terms, weight: Numbers) -> Any:
     >>> round(accuracy_cost_distance([[140, 20], [10, 30]], weight=.5), 4)
     0.2121
     """
-    return np.hypot((counts.fp + counts.fn) / counts.total, 1 - np.divide(*weighted_accuracy.__wrapped__(counts, weight)))
+    weighted = np.divide(*weighted_accuracy.__wrapped__(counts, weight))
+    return np.hypot((counts.fp + counts.fn) / counts.total, 1 - weighted)
 
 # %% ../nbs/03_metrics.ipynb #e8ca78a6
 @_recorded("h_measure")
