@@ -889,7 +889,7 @@ def plot_isocost(
     scores: Vector | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Contours of the cost score over recall and precision, with the curve of a model and its cheapest point if scores are given.
+    """Contours of the cost score over recall and precision; of given scores the curve and its cheapest point.
 
     Parameters
     ----------
@@ -952,7 +952,7 @@ def _isocost_line(fpr, level, r_c, prevalence) -> np.ndarray:
 
 
 def _draw_model(ax, curve, best, r_c):
-    "A model's curve, its cheapest point, the contour through that; below the shade no classifier is possible."
+    "A model's curve, its cheapest point, the contour through that; shaded is what no classifier can do."
     recall, prevalence = np.linspace(1e-3, 1, 800), float(curve.prevalence[0])
     alarmed = recall * prevalence / (recall * prevalence + 1 - prevalence)  # every negative is a false alarm
     ax.fill_between(recall, alarmed, color="0.85", lw=0, zorder=0)

@@ -526,7 +526,7 @@ def _resolved(n, a, b, shape, x):
 
 
 def _log_shares(n, a, b, shape, x):
-    "Log of the chance of levels x (N, G), and its derivative: beta laws where two costs occur, else integrals."
+    "Log of the chance of levels x (N, G), and its derivative: beta laws of two costs, else integrals."
     log, slope = np.empty(x.shape), np.empty(x.shape)
     two = ((shape > 0).sum(-1) == 2) & (b == 1).all(-1)
     share, density = _of_two(shape[two], a[two], x[two])
@@ -543,7 +543,7 @@ _STEEP = -5  # a log that falls by more between two levels is taken to fall at t
 
 
 def _finer(x, log, slope):
-    "More levels and the chances there, by cubics that have the derivatives of the logs where these still fall."
+    "More levels and the chances there, by cubics with the derivatives of the logs where these still fall."
     gap, fall, t = np.diff(x)[..., None], np.diff(log)[..., None], _PARTS
     with np.errstate(invalid="ignore"):
         sides = (gap * part[..., None] for part in (slope[:, :-1], slope[:, 1:]))
@@ -617,7 +617,7 @@ def _rounded_up(n, a, b):
     return begin, step[:, 0], tail
 
 
-_UNSEEN: tuple = ({}, {"mode": "edge"}, {"mode": "edge"})  # units that are added to fill a row: one that is there
+_UNSEEN: tuple = ({}, {"mode": "edge"}, {"mode": "edge"})  # what fills a row: a unit that is there
 
 
 def _widened(part, most, **how):
@@ -634,7 +634,7 @@ def _masses(x, above, k):
 
 
 def _of_rows(n, a, b, answer):
-    "answer(lattice, rows) for blocks of rows (N, S, C), costs being counted from what is usual; and that sum."
+    "answer(lattice, rows) for blocks of rows (N, S, C), costs counted from what is usual; and that sum."
     a, origin = _from_origin(n, a, b)
     found = np.empty(len(n))
     for block in blocks(len(n), 2**21 * n.shape[1]):

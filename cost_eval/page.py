@@ -447,7 +447,7 @@ def gap_lines(between: Any) -> list[str]:
     >>> y, wrong = [0, 1] * 80, [0, 1] * 40 + [0, 0] * 40
     >>> report = evaluate(y, {"m": wrong}, [[0, 1], [9, 0]], groups=["a"] * 80 + ["b"] * 80, rng=0)
     >>> gap_lines(report.group_differences)[1]
-    'FNR of m: a minus b is -1 (-1 to -0.8486), told apart.'
+    'FNR of m: a minus b is -1 (-1 to -0.8485), told apart.'
     """
     found = []
     for (model, what), rows in between[between["what"] != "cost"].groupby(["model", "what"], sort=False):

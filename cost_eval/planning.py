@@ -261,8 +261,8 @@ def paired_power(
 
 
 def _power_at(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> Callable[[int], float]:
-    """The power as a function of the size: test sets are drawn from the same random numbers at every size, the
-    cells that occur rarest first; equal differences are one cell where the method looks at nothing else.
+    """The power as a function of the size: test sets are drawn from the same random numbers at every size,
+    the cells that occur rarest first; equal differences are one cell where the method looks at nothing else.
     """
     by_value = options.keys() == {"method", "confidence", "n_resamples"}
     options = {"rng": int(rng.integers(2**32))} | options

@@ -464,7 +464,7 @@ def _folds(samples: Samples, k: int, seed: list, *, at_most: bool = False) -> np
 # %% ../nbs/23_training.ipynb #trn074
 #| code-fold: true
 def _decided(case: _Case, name: str, seed: list, trained: np.ndarray, tested: np.ndarray) -> np.ndarray:
-    "Columns of the costs for some rows, by an estimator and its rule that saw only others: masks (N,) of both."
+    "Columns of the costs for some rows, by an estimator and a rule that saw others: masks (N,) of both."
     trained, test = np.flatnonzero(trained), np.flatnonzero(tested)
     X, y, method = _rows(case.X, trained), case.labels[trained], case.methods[name]
     if len(np.unique(y)) < len(case.place):
