@@ -1351,22 +1351,25 @@ def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
     return x
 
 
-def columns_by_class(posteriors, classes, name: str = "posteriors", other="the costs (or classes=)") -> tuple:
+def columns_by_class(posteriors, classes, name="posteriors", other="the costs (or classes=)", names=None):
     """Posteriors as an array with its columns in the order of `classes`, and the labels of its columns.
 
     `classes` are labels or a cost matrix. A frame names its columns, unless they are just numbered while
-    the classes have other names.
+    the classes have other names; `names` are those of an array.
     """
     if isinstance(classes, LabelledTable):
         classes = classes.classes
     elif classes is not None:
         classes = tuple(label_list(classes, "classes"))
-    names = tuple(posteriors.columns) if hasattr(posteriors, "columns") else None
+    framed = hasattr(posteriors, "columns")
+    names = tuple(posteriors.columns) if framed else names and tuple(names)
     values = dense(posteriors, name)
     if values.ndim == 0:
         raise ValueError(f"{name}: a row of posteriors for each sample is needed, got {posteriors!r:.60}")
-    numbered = names == tuple(range(len(names or ())))
-    if names is None or (numbered and classes is not None and positions(objects(classes), names) is None):
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"{name}: columns {list(names)}, two of one name; name each as its class")
+    counted = framed and names == tuple(range(len(names)))
+    if names is None or (counted and classes is not None and positions(objects(classes), names) is None):
         return values, classes
     if classes is None:
         return values, names

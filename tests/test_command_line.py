@@ -17,8 +17,6 @@ from cost_eval.costs import CostMatrix
 from cost_eval.page import answers
 from cost_eval.report import evaluate
 from cost_eval.samples import example_frame, read_blocks, read_file
-from cost_eval.samples import read_table
-import sqlite3
 from cost_eval import datasets
 import os
 import sys
@@ -402,7 +400,6 @@ def test_ids_that_repeat_are_said_in_the_words_of_the_shell(scores, tmp_path, ca
     out = call(capsys, tmp_path / "t.csv", *ILL, "--id", "id")[1]
     assert ("50 of the 300 rows have an id that stood before" in out
             and "Give the column of the ids as --cluster, too." in out)
-    assert "300 rows have 250 different values of 'id'" in call(capsys, tmp_path / "t.csv", *ILL)[1]
     assert "stood before" not in call(capsys, tmp_path / "t.csv", *ILL, "--id", "id", "--cluster", "id")[1]
 
 
@@ -440,21 +437,6 @@ def test_near_misses_of_files_that_are_refused_are_read(name, content, index_col
     """Names that are numbers, as models and classes have them; a column alone; a name that begins as comments
     do."""
     assert read_file(content, name, index_col=index_col).to_dict("list") == wanted
-
-
-def test_tables_of_databases_and_of_other_libraries(scores, tmp_path):
-    duckdb, pl, pa = (pytest.importorskip(name) for name in ("duckdb", "polars", "pyarrow"))
-    path, frame = scores
-    wanted = evaluate(frame["label"], frame[["one", "two"]], dict(fp=1, fn=2), positive="ill", rng=0).best
-    base, lite = duckdb.connect(), sqlite3.connect(":memory:")
-    frame.to_sql("scores", lite, index=False)
-    base.execute("create table scores as select * from frame")
-    for ask in (base.sql, lambda text: base.cursor().execute(text), lite.execute, lambda text: pl.SQLContext(
-        scores=frame).execute(text), lambda text: pa.table(base.sql(text).df())):
-        read = evaluate(ask("select label from scores"), ask("select one, two from scores"), dict(fp=1, fn=2),
-                        positive="ill", rng=0)
-        assert read.best.equals(wanted)
-        assert read_table(ask("select * from scores")).label == "label"
 
 
 @pytest.mark.parametrize("name, content, says", [
