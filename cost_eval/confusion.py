@@ -240,8 +240,8 @@ def _encode(y_true, decisions: dict, classes, decision_labels) -> tuple[list, tu
         classes = classes.classes
     y = check_1d(y_true, "y_true")
     arrays = {name: check_1d(values, name, len(y)) for name, values in decisions.items()}
-    seen, shared = classes is None, decision_labels is None
-    if seen:
+    shared = decision_labels is None
+    if classes is None:
         classes = seen_labels(y, *(arrays.values() if shared else ()))
         if not classes:
             raise ValueError("y_true: no samples, so there are no classes to count")
@@ -252,9 +252,9 @@ def _encode(y_true, decisions: dict, classes, decision_labels) -> tuple[list, tu
         argument = "classes (or name the decisions with decision_labels)"
         decision_labels = classes
     decision_labels = label_list(decision_labels, "decision_labels")
-    codes = [encode(y, classes, "y_true", "classes", seen=seen)]
+    codes = [encode(y, classes, "y_true", "classes")]
     for name, values in arrays.items():
-        codes.append(encode(values, decision_labels, name, argument, seen=seen and shared))
+        codes.append(encode(values, decision_labels, name, argument))
     return codes, (tuple(classes), tuple(decision_labels))
 
 

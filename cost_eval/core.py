@@ -241,22 +241,18 @@ class Rows:
         """
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
-        labels = set(own)
-        hint = {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known}
         for first, index in self.known:
-            if labels == set(index):
-                counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
-                doubt = f"unless {counts} was only numbered as it was read (then give it its ids as index), "
-                raise ValueError(
-                    f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
-                    f"{_few(index)}); {doubt if counts else ''}{remedy.format(first=hint[first])}"
-                )
-        for first, index in self.known[: 0 if others else None]:
-            if not (_only_numbered(own) or _only_numbered(index)):
-                raise ValueError(
-                    f"{name}: its index {_few(own)} has other rows than that of {first}, {_few(index)}; "
-                    f"{remedy.format(first=hint[first])}"
-                )
+            counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
+            if set(own) == set(index):
+                said = f"has the rows of {first} in another order ({_few(own)} against {_few(index)}); "
+                said += f"unless {counts} was only numbered as it was read (then give it its ids as index), "
+            elif others or counts:
+                continue
+            else:
+                said = f"{_few(own)} has other rows than that of {first}, {_few(index)}; "
+            said = said if counts else said.partition("unless")[0]
+            hint = "ids" if first == "ids" else f"{first}.index"
+            raise ValueError(f"{name}: its index {said}{remedy.format(first=hint)}")
         if self.known and not others:
             self.notes.append(
                 f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of "
@@ -612,8 +608,9 @@ def objects(labels) -> np.ndarray:
 
 def positions(array: np.ndarray, labels) -> np.ndarray | None:
     "(N,) positions among labels, by value or else by how they are written; None if one is not there."
-    if array.dtype.kind in "iu" and len(array) and tuple(labels) == tuple(range(len(labels))):
-        return array.astype(np.intp) if 0 <= array.min() and array.max() < len(labels) else None
+    codes = integer_codes(array, list(labels))
+    if codes is not None:
+        return codes.astype(np.intp)
     seen, place = numbered(array)
     for form in (lambda label: label, written):
         known = {form(label): i for i, label in enumerate(labels)}
@@ -625,24 +622,32 @@ def positions(array: np.ndarray, labels) -> np.ndarray | None:
 
 def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
     "Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's."
-    if labels.dtype.kind == "O":
-        known = list(dict.fromkeys(labels.tolist()))
-        with suppress(TypeError):
-            known = sorted(known) if ascending else known
+    if labels.dtype.kind in "OUS":
+        given = labels.tolist()
+        known = in_order(dict.fromkeys(given)) if ascending else list(dict.fromkeys(given))
         place = {label: i for i, label in enumerate(known)}
-        return known, np.fromiter(map(place.__getitem__, labels.tolist()), np.intp, len(labels))
-    if labels.dtype.kind in "iu" and labels.min(initial=0) >= 0 and labels.max(initial=0) < 4 * len(labels):
-        code = labels.astype(np.intp)
-        if ascending and (np.bincount(code) > 0).all():
-            return list(range(code.max(initial=-1) + 1)), code  # they are their numbers
-        first = np.full(code.max(initial=-1) + 1, -1)
-        first[code[::-1]] = np.arange(len(code))[::-1]
-        known = np.flatnonzero(first >= 0)  # without a sort
-        code, first = (np.cumsum(first >= 0) - 1)[code], first[known]
+        return known, np.fromiter(map(place.__getitem__, given), np.intp, len(given))
+    whole = labels.dtype.kind in "iu" and len(labels) > 0
+    if whole and int(labels.max()) - int(labels.min()) < 4 * len(labels):  # without a sort
+        low = int(labels.min())
+        code = offsets(labels, low)
+        seen = np.bincount(code) > 0
+        known = [int(i) + low for i in np.flatnonzero(seen)]
+        code = code if seen.all() else (np.cumsum(seen) - 1)[code]
     else:
-        known, first, code = np.unique(labels, return_index=True, return_inverse=True)
-    order = np.arange(len(known)) if ascending else np.argsort(first)
-    return known[order].tolist(), np.argsort(order)[code.ravel()]
+        values, code = np.unique(labels, return_inverse=True)
+        known, code = values.tolist(), code.ravel()
+    if ascending:
+        return known, code
+    order = np.argsort(firsts(code))
+    return [known[i] for i in order], np.argsort(order)[code]
+
+
+def firsts(code: np.ndarray) -> np.ndarray:
+    "The first sample of each number."
+    first = np.empty(code.max(initial=-1) + 1, np.intp)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return first
 
 
 def check_numbered(values, name: str, n: int, *, ascending: bool = False) -> tuple[list, np.ndarray]:
@@ -660,9 +665,9 @@ def seen_labels(*arrays: np.ndarray) -> list:
     "The distinct labels of some arrays: sorted, or in order of appearance where they cannot be compared."
     if all(a.dtype == bool for a in arrays):
         return [False, True]
-    if all(a.dtype.kind in "biu" for a in arrays):
-        return sorted(set().union(*(distinct_integers(a) for a in arrays)))
-    labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
+    whole = all(a.dtype.kind in "biu" for a in arrays)
+    columns = [a.view(np.uint8) if whole and a.dtype == bool else a for a in arrays]
+    labels = list(dict.fromkeys(v for a in columns for v in _distinct(a)))
     if len({a.dtype.kind in "biuf" for a in arrays}) > 1:  # "0" of one array is 0 of another
         known: dict = {}
         labels = [known.setdefault(written(v), v) for v in labels if written(v) not in known]
@@ -673,6 +678,14 @@ def seen_labels(*arrays: np.ndarray) -> list:
         )
     refuse_fractions(labels, "y_true or decisions")
     return in_order(labels)
+
+
+def _distinct(values: np.ndarray) -> list:
+    "Distinct labels; of integers a glance is enough that shows all there are between the ends."
+    head = np.unique(values[:BLOCK]) if values.dtype.kind in "iu" and len(values) else np.empty(0)
+    if len(head) and len(head) == int(values.max()) - int(values.min()) + 1:
+        return head.tolist()
+    return numbered(values, ascending=values.dtype.kind in "iuf")[0]
 
 
 def in_order(labels) -> list:
@@ -694,21 +707,6 @@ def refuse_fractions(labels, name: str):
         )
 
 
-def distinct_integers(values: np.ndarray) -> list:
-    "Distinct integers; in a small range the search ends as soon as every value of the range has been seen."
-    if not values.size:
-        return []
-    low, high = int(values.min()), int(values.max())
-    if high - low > TABLE:
-        return np.unique(values).tolist()
-    seen = np.zeros(high - low + 1, bool)
-    for start in range(0, len(values), BLOCK):
-        seen[offsets(values[start : start + BLOCK], low)] = True
-        if seen.all():
-            break
-    return [int(i) + low for i in np.flatnonzero(seen)]
-
-
 def offsets(values: np.ndarray, low: int) -> np.ndarray:
     "`values - low` as int64, for integers of any width."
     if values.dtype == np.uint64:
@@ -716,41 +714,32 @@ def offsets(values: np.ndarray, low: int) -> np.ndarray:
     return values.astype(np.int64) - low
 
 # %% ../nbs/00_core.ipynb #b25680fa
-def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: bool = False) -> np.ndarray:
-    """Position of each value in `labels`; `ValueError` naming the first value that is not there. `seen`
-    says that the labels are those that `seen_labels` found, so that none can be missing.
-    """
-    integers = all(isinstance(label, (int, np.integer)) for label in labels)
-    if values.dtype.kind in "biu" and values.size and integers:
-        codes = integer_codes(values, [int(label) for label in labels], seen)
-        if codes is not None:
-            return codes
-    position = {label: i for i, label in enumerate(labels)}
-    codes = np.fromiter((position.get(v, -1) for v in values.tolist()), np.intp, len(values))
-    if codes.size and codes.min() < 0:
-        alike = positions(values, labels)
-        if alike is not None:
-            return alike
-        unknown = values.tolist()[int(np.argmin(codes))]
+def encode(values: np.ndarray, labels: list, name: str, argument: str) -> np.ndarray:
+    "Position of each value in `labels`; `ValueError` naming the first value that is not there."
+    codes = integer_codes(values, labels)
+    codes = positions(values, labels) if codes is None else codes
+    if codes is None:
+        seen = dict.fromkeys(values.tolist())
+        unknown = next(v for v in seen if positions(objects([v]), labels) is None)
         if is_missing(unknown) and name == "y_true":
-            raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
-        if not is_missing(unknown):
-            refuse_fractions([unknown], name)
+            raise ValueError(f"y_true: {unknown!r} among the labels; {VERIFICATION_BIAS}")
+        refuse_fractions([unknown], name)
         raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; name it alike")
     return codes
 
 
-def integer_codes(values: np.ndarray, labels: list[int], seen: bool = False) -> np.ndarray | None:
-    """Positions of integers among integer labels by look-up; None where they do not fit a table or are
-    unknown.
-    """
-    if values.dtype == bool:
-        values = values.view(np.uint8)
-    low, high = (labels[0], labels[-1]) if seen else (int(values.min()), int(values.max()))
+def integer_codes(values: np.ndarray, labels: list) -> np.ndarray | None:
+    "Positions of integers among integer labels by look-up; None where they fit no table or are unknown."
+    if values.dtype.kind not in "biu" or not values.size:
+        return None
+    if not all(isinstance(label, (int, np.integer)) for label in labels):
+        return None
+    values, labels = values.view(np.uint8) if values.dtype == bool else values, list(map(int, labels))
+    low, high = int(values.min()), int(values.max())
     if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
         return values
     smallest, largest = min(labels), max(labels)
-    if not (smallest <= low and high <= largest and largest - smallest <= TABLE):
+    if not smallest <= low <= high <= largest <= smallest + TABLE:
         return None
     table = np.full(largest - smallest + 1, -1)
     table[[label - smallest for label in labels]] = np.arange(len(labels))
@@ -1024,20 +1013,13 @@ def _outcome_costs(costs: Mapping, name: str) -> tuple:
 def _nested_costs(costs: Mapping, name: str) -> tuple:
     "The table of a mapping from classes to mappings from decisions to numbers."
     rows = list(costs.values())
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
+    if not rows or not all(isinstance(row, Mapping) and set(row) == set(rows[0]) for row in rows):
         raise ValueError(
             f"{name}: the keys {list(costs)[:5]} are unknown; dict(fp=..., fn=...) or a mapping "
-            "{class: {decision: cost}} is needed"
+            "{class: {decision: cost}} is needed, with the cost of every decision for each class"
         )
-    decisions = list(rows[0])
-    for label, row in costs.items():
-        if set(row) != set(decisions):
-            raise ValueError(
-                f"{name}: the class {label!r} has the decisions {list(row)}, {next(iter(costs))!r} has "
-                f"{decisions}; give each class the cost of every decision"
-            )
-    values = cost_values([[row[d] for d in decisions] for row in rows], name)
-    return values, tuple(costs), tuple(decisions)
+    values = [[row[decision] for decision in rows[0]] for row in rows]
+    return cost_values(values, name), tuple(costs), tuple(rows[0])
 
 
 def _one_last(values, rows: tuple, columns: tuple) -> tuple:
@@ -1399,25 +1381,16 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
 # %% ../nbs/00_core.ipynb #2f453647
 def kinds(columns) -> tuple[np.ndarray, np.ndarray]:
     "Which kind each sample is (equal in every column: of one kind), (N,), and the first sample of each kind."
-    code, size = np.zeros(len(columns[0]), np.int64), 1
+    unit, many = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
-        if column.dtype.kind in "iu" and column.min() >= 0 and column.max() < 1000:
-            position, many = column, int(column.max()) + 1
-        else:
-            values, position = np.unique(column, return_inverse=True)
-            many = len(values)
-        if size * many > 2**31:
-            code = np.unique(code, return_inverse=True)[1]
-            size = int(code.max()) + 1
-        code = code * many + position
-        size *= many
-    if size <= 4 * len(code):
-        unit = (np.cumsum(np.bincount(code, minlength=size) > 0) - 1)[code]
-    else:
-        unit = np.unique(code, return_inverse=True)[1]
-    first = np.empty(unit.max() + 1, np.intp)
-    first[unit[::-1]] = np.arange(len(unit))[::-1]
-    return unit, first
+        known, position = numbered(column, ascending=True)
+        if many * len(known) > 2**31:
+            unit = numbered(unit, ascending=True)[1]
+            many = int(unit.max()) + 1
+        unit = unit * len(known) + position
+        many *= len(known)
+    unit = numbered(unit, ascending=True)[1]
+    return unit, firsts(unit)
 
 # %% ../nbs/00_core.ipynb #un1tsquare2
 def last_true(good, shape, steps=48):

@@ -1144,7 +1144,7 @@ def stratified_folds(
         unit = None if clusters is None else check_numbered(clusters, "clusters", len(y))[1][order]
         fold[order] = stratified_folds(y[order], folds, clusters=unit, rng=rng)
         return fold
-    y = numbered(encode(y, seen_labels(y), "y_true", "the labels", seen=True))[1]
+    y = numbered(encode(y, seen_labels(y), "y_true", "the labels"))[1]
     if clusters is not None:
         _, cluster = check_numbered(clusters, "clusters", len(y))
         return _cluster_folds(y, cluster, folds, generator(rng))

@@ -386,7 +386,7 @@ def read_samples(
     """
     labels, keys = _column(y_true, "y_true"), Rows()
     keys.meet("y_true", y_true)
-    models = read_file(models) if isinstance(models, (str, Path)) else models
+    models = read_file(models) if isinstance(models, Path) else models
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
@@ -1048,10 +1048,12 @@ def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.n
     seen = seen_labels(array)
     if array.dtype.kind not in "biuf" and _are_numbers(seen):
         raise ValueError(f"{argument}: numbers as text, such as {seen[0]!r}; give values.astype(float)")
-    unknown = next(v for v in seen if positions(objects([v]), costs.decisions) is None)
+    unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
+    strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
     raise ValueError(
-        f"{argument}: {unknown!r} is not in the costs' decisions = {list(costs.decisions)}; name them, "
-        "CostMatrix(costs, classes=..., decisions=...), or give numbers, if these are no decisions"
+        f"{argument}: {strange!r} is not in the costs' decisions = {list(costs.decisions)} (position "
+        f"{array.tolist().index(strange)}); name them, CostMatrix(costs, classes=..., decisions=...), or give "
+        "numbers, if these are no decisions"
     )
 
 

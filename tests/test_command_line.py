@@ -85,7 +85,7 @@ BAD = {
                     "say --positive=well or --positive=ill, or name the classes of the costs"),
     "no positive: the option": (None, FP, "--label: the labels ['ill', 'well'] do not"),
     "unknown positive": (None, [*FP, "--positive", "sick"],
-                         "--positive: 'sick' is unknown; there are ill, well (of the true labels) (here: "
+                         "--positive: 'sick' is unknown; there are ill, well (here: "
                          "--positive"),
     "unknown label": (None, [*ILL, "--label", "lable"], "did you mean 'label'? (here: --label"),
     "unknown model": (None, [*ILL, "--scores", "tow"],
@@ -309,7 +309,7 @@ def test_spreadsheets(scores, tmp_path, capsys, monkeypatch):
         read_upload("c.xlsx", b"PK no sheet")
     table = pd.DataFrame([[0, 1], [9, 0]], ["well", "ill"], ["well", "ill"])
     names = [list(frame)]
-    monkeypatch.setattr(pd, "read_excel", lambda source, index_col=None, header=0, nrows=None: pd.DataFrame(
+    monkeypatch.setattr(pd, "read_excel", lambda source, index_col=None, header=0, **_: pd.DataFrame(
         names) if header is None else frame if index_col is None else table)
     code, out, _ = call(capsys, tmp_path / "c.xlsx", "--costs", tmp_path / "c.xlsx", "--positive", "ill")
     assert code == 0 and evaluate(frame["label"], frame[["one", "two"]], table, positive="ill",
@@ -344,7 +344,7 @@ def test_other_files(tmp_path, capsys, scores):
                           (",well,ill\nwell,0,1\nill,9,0\n", "say --positive=well or --positive=ill"),
                                         (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
                                         (",no,yes\nno,0,1\nyes,9,0\n",
-                                         "label 'ill' is not in the costs' classes = ['no', 'yes']"),
+                                         "label 'well' is not in the costs' classes = ['no', 'yes']"),
                                          ("", "cannot be read")])
 def test_cost_files(tmp_path, capsys, scores, text, says):
     (tmp_path / "costs.csv").write_text(text)

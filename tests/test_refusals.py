@@ -399,7 +399,7 @@ ADVICE = {
     "numbers as text": (lambda p: cost(models=p), P.astype(str), "values",
                         "values.astype(float)", lambda: cost()),
     "posteriors under other names": (lambda p: cost(models={"m": p}), pd.DataFrame(TWO, columns=["a", "b"]),
-                                     "values", "Posteriors(values, classes=[...])", lambda: cost(
+                                     "values", "classes=", lambda: cost(
                                          models={"m": TWO}), "Posteriors(values.to_numpy(), classes=[0, 1])"),
     "a frame of either": (lambda p: cost(models=p), pd.DataFrame(TWO, columns=["a", "b"]), "frame",
                           "dict(frame[['a', 'b']])", lambda: cost(models={"a": 1 - P,
@@ -424,9 +424,6 @@ ADVICE = {
                              lambda: [60 * float(((P > .4) & (Y == 1)).mean()) + 50 * float(
                                  ((P > .4) & (Y == 0)).mean())],
                              "CostMatrix(costs, classes=[0, 1], decisions=['wait', 'act'])"),
-    "labels that the costs do not name": (lambda costs: cost(np.array(list("abc"))[Y + (P > .9)], THREE,
-        costs), 1 - np.eye(3), "costs", "CostMatrix(costs, classes=['a', 'b', 'c'])",
-                                          lambda: cost(Y + (P > .9), THREE, 1 - np.eye(3))),
     "a frame of costs": (lambda costs: ce.CostMatrix(costs), NAMED.to_frame(), "frame",
                          "CostMatrix.from_frame(frame)", lambda: NAMED),
     "a number for costs": (lambda costs: cost(costs=costs), 5, "",
