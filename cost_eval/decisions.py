@@ -49,6 +49,7 @@ from cost_eval.core import (
     costs_and_priors,
     dense,
     encode,
+    firsts,
     generator,
     is_stack,
     label_array,
@@ -804,22 +805,14 @@ def _class_codes(y_true, shape: tuple, classes=None) -> np.ndarray:
     y = check_1d(y_true, "y_true")
     if len(y) != n:
         raise ValueError(f"y_true: {len(y)} labels, but posteriors has {n} rows; one each is needed")
-    if classes is not None and len(classes) != K:
-        raise ValueError(f"classes: {len(classes)} labels for {K} columns of posteriors")
-    if classes is not None:
-        return encode(y, list(classes), "y_true", "classes").astype(np.intp)
-    if y.dtype.kind not in "biu" or (n and not (0 <= y.min() and y.max() < K)):
-        some = list(dict.fromkeys(y.tolist()))[:4]
-        raise ValueError(f"y_true: expected integers from 0 to {K - 1}, got {some}; or name classes=[...]")
-    return y.astype(np.intp)
+    labels = list(range(K) if classes is None else classes)
+    return encode(y, labels, "y_true", "the columns of posteriors").astype(np.intp)
 
 # %% ../nbs/04_decisions.ipynb #e5cca2dc
 def cross_entropy(
     posteriors: Matrix,
     y_true: Labels,
     *,
-    classes: LabelledTable | Labels | str | None = None,
-    sample_weight: Vector | None = None,
     log: bool = False,
 ) -> float:
     """Average of -log(posterior of the true class): 0 is perfect, log K is what equal posteriors get.
@@ -829,11 +822,7 @@ def cross_entropy(
     posteriors : array_like or DataFrame
         (N, K), rows sum to 1
     y_true : array_like
-        (N,) true classes: 0..K-1, or labels if `classes` or the columns of a frame name them
-    classes : sequence or CostMatrix, optional
-        K labels of the columns
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
+        (N,) true classes: 0..K-1, or labels if the columns of a frame name them
     log : bool, default False
         are `posteriors` natural logarithms?
 
@@ -845,24 +834,21 @@ def cross_entropy(
     Raises
     ------
     ValueError
-        For posteriors that are no distributions, unknown labels, bad weights, no samples.
+        For posteriors that are no distributions, unknown labels, no samples.
 
     Examples
     --------
     >>> round(cross_entropy([[.5, .5], [.25, .75]], [0, 1]), 4)
     0.4904
     """
-    same_rows(posteriors=posteriors, y_true=y_true, sample_weight=sample_weight)
-    p, names = columns_by_class(posteriors, classes)
+    same_rows(posteriors=posteriors, y_true=y_true)
+    p, names = columns_by_class(posteriors, None)
     p = check_posteriors(p, log=log)
-    weight = check_weights(sample_weight, len(p))
-    if not len(p) or (weight is not None and not weight.any()):
-        raise ValueError("y_true: no samples (of positive weight), so there is no average")
+    if not len(p):
+        raise ValueError("y_true: no samples, so there is no average")
     own = p[np.arange(len(p)), _class_codes(y_true, p.shape, names)]
-    if weight is not None:
-        own, weight = own[weight > 0], weight[weight > 0]
     with np.errstate(divide="ignore"):
-        return float(-np.average(own if log else np.log(own), weights=weight))
+        return float(-np.mean(own if log else np.log(own)))
 
 # %% ../nbs/04_decisions.ipynb #0d269860
 def _entropy_derivatives(theta, x, y, w):
@@ -938,11 +924,8 @@ def _finite_logs(log_posteriors, n_classes=None) -> np.ndarray:
     "Log-posteriors as an (N, K) array without infinities; plain posteriors are refused."
     x = sample_by_class(log_posteriors, "log_posteriors", n_classes)
     if not np.isfinite(x).all():
-        raise ValueError(
-            f"log_posteriors: {np.sum(~np.isfinite(x))} values are -inf (posteriors of exactly 0), which no "
-            "scale can repair; use the classifier's own log-posteriors, or floor them: "
-            "np.log(np.maximum(p, 1e-12))"
-        )
+        many = f"{np.sum(~np.isfinite(x))} values are -inf (posteriors of exactly 0)"
+        raise ValueError(f"log_posteriors: {many}; floor them: np.log(np.maximum(p, 1e-12))")
     if len(x) and x.min() >= 0 and (np.abs(x.sum(1) - 1) <= SUM_TOLERANCE).all():
         raise ValueError("log_posteriors: rows sum to 1: these are posteriors; give np.log(posteriors)")
     return x
@@ -953,11 +936,6 @@ class AffineCalibrator:
 
     `fit` minimises the cross-entropy, without regularisation, by Newton's method from alpha = 1,
     beta = 0. scikit-learn's `clone` works on it.
-
-    Parameters
-    ----------
-    classes : sequence or CostMatrix, optional
-        K labels of the columns; default: 0..K-1, or the columns of a frame
 
     Attributes
     ----------
@@ -978,12 +956,9 @@ class AffineCalibrator:
     array([[0.88, 0.12]])
     """
 
-    def __init__(self, *, classes: LabelledTable | Labels | str | None = None) -> None:
-        self.classes = classes
-
     def get_params(self, deep: bool = True) -> dict:
-        "The constructor's parameters, as scikit-learn's `clone` asks for them."
-        return {"classes": self.classes}
+        "The constructor's parameters, none, as scikit-learn's `clone` asks for them."
+        return {}
 
     def __repr__(self):
         fitted = f"alpha_={self.alpha_:.4g}" if hasattr(self, "alpha_") else ""
@@ -995,7 +970,6 @@ class AffineCalibrator:
         y_true: Labels,
         sample_weight: Vector | None = None,
         *,
-        priors: Priors | None = None,
         start: "AffineCalibrator | None" = None,
     ) -> "AffineCalibrator":
         """Find alpha and beta.
@@ -1008,8 +982,6 @@ class AffineCalibrator:
             (N,) true classes, each at least once: 0..K-1, or labels if the columns are named
         sample_weight : array_like, optional
             (N,) finite, non-negative weights
-        priors : array_like or mapping, optional
-            (K,) calibrate for these priors instead of the data's
         start : AffineCalibrator, optional
             fitted to similar data: where the search begins, for speed; the optimum is the same
 
@@ -1024,18 +996,12 @@ class AffineCalibrator:
             For posteriors instead of their logarithms, a class without samples, and a start that was not
             fitted. Where the classes are separable (no finite optimum) it is a RuntimeWarning.
         """
-        x, y, w, self.classes_ = _calibration_data(
-            log_posteriors, y_true, sample_weight, priors, self.classes
-        )
+        x, y, w, self.classes_ = _calibration_data(log_posteriors, y_true, sample_weight)
         self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], start)
         if _separates(self, x, y):
-            warnings.warn(
-                "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
-                "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on "
-                "more data.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            said = "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
+            said += "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1"
+            warnings.warn(f"{said}. Calibrate on more data.", RuntimeWarning, stacklevel=2)
         return self
 
     def transform(self, log_posteriors: Matrix, *, log: bool = False) -> Any:
@@ -1066,19 +1032,18 @@ class AffineCalibrator:
         return _framed(log_posteriors, z if log else np.exp(z), names)
 
 # %% ../nbs/04_decisions.ipynb #064c2a8d
-def _calibration_data(log_posteriors, y_true, sample_weight, priors, classes):
+def _calibration_data(log_posteriors, y_true, sample_weight) -> tuple:
     "Checked (N, K) log-posteriors, class indices, weights that sum to 1, and the names of the classes."
-    x, names = columns_by_class(log_posteriors, classes, "log_posteriors")
+    x, names = columns_by_class(log_posteriors, None, "log_posteriors")
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     size = np.bincount(y, w, x.shape[1])
     if not size.all():
-        raise ValueError(
-            f"y_true: class {names[np.argmin(size)] if names else np.argmin(size)} has no sample "
-            "(of positive weight) to calibrate on; drop its column or pool it with another"
-        )
-    return x, y, _class_weights(size, priors, names)[y] * w, names
+        missing = size.argmin() if names is None else names[size.argmin()]
+        remedy = "(of positive weight) to calibrate on; drop its column or pool it with another"
+        raise ValueError(f"y_true: class {missing} has no sample {remedy}")
+    return x, y, w / size.sum(), names
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _separates(fitted, x, y) -> bool:
@@ -1187,11 +1152,8 @@ def cross_calibrate(
     y_true: Labels,
     *,
     folds: int | Labels = 5,
-    clusters: Labels | None = None,
-    sample_weight: Vector | None = None,
     rng: Rng = None,
     log: bool = False,
-    classes: LabelledTable | Labels | str | None = None,
 ) -> Any:
     """Each sample's posteriors calibrated (`AffineCalibrator`) on the other folds: Ferrer (2025), appendix C.
 
@@ -1200,19 +1162,14 @@ def cross_calibrate(
     posteriors : array_like or DataFrame
         (N, K), rows sum to 1 and no exact zeros; with `log=True` their logarithms
     y_true : array_like
-        (N,) true classes: 0..K-1, or labels if `classes` or the columns of a frame name them
+        (N,) true classes: 0..K-1, or labels if the columns of a frame name them
     folds : int or array_like, default 5
-        how many stratified folds, or an (N,) array with the fold of each sample
-    clusters : array_like, optional
-        (N,) labels of samples that belong together (one patient, one customer): never in two folds
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights in the fits
+        how many stratified folds, or an (N,) array with the fold of each sample, such as
+        `stratified_folds(y_true, 5, clusters=patients)`
     rng : optional
         seed or `numpy.random.Generator` for the folds
     log : bool, default False
         are `posteriors` natural logarithms? The result then is, too
-    classes : sequence or CostMatrix, optional
-        K labels of the columns
 
     Returns
     -------
@@ -1222,8 +1179,7 @@ def cross_calibrate(
     Raises
     ------
     ValueError
-        For posteriors that are no distributions or exactly 0, and folds that leave out a class or part a
-        cluster.
+        For posteriors that are no distributions or exactly 0, and folds that leave out a class.
 
     Examples
     --------
@@ -1231,27 +1187,17 @@ def cross_calibrate(
     >>> cross_calibrate(p, [0, 0, 1, 0, 1] * 4, folds=2, rng=0).shape
     (20, 2)
     """
-    same_rows(posteriors=posteriors, y_true=y_true, clusters=clusters, sample_weight=sample_weight)
-    x, names = columns_by_class(posteriors, classes)
+    same_rows(posteriors=posteriors, y_true=y_true)
+    x, names = columns_by_class(posteriors, None)
     x = check_posteriors(x, log=log)
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
-    weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    fold: Any = folds
-    if np.ndim(fold) == 0:  # drawn among the rows that count, to which those of weight 0 are added
-        unit = np.arange(len(y)) if clusters is None else check_numbered(clusters, "clusters", len(y))[1]
-        counts, of_unit = np.flatnonzero(weight), np.zeros(len(y), np.intp)
-        if not len(counts):
-            raise ValueError("sample_weight: 0 for every sample; at least one must count")
-        whole = None if clusters is None else unit[counts]
-        of_unit[unit[counts]] = stratified_folds(y[counts], fold, clusters=whole, rng=rng)
-        fold = of_unit[unit]
-    fold = given_folds(fold, len(y), clusters=clusters)
+    given: Any = folds
+    fold = stratified_folds(y, given, rng=rng) if np.ndim(given) == 0 else given_folds(given, len(y))
 
     def others(inside, outside):
-        fitted = AffineCalibrator().fit(x[inside], y[inside], weight[inside])
-        return fitted.transform(x[outside], log=log)
+        return AffineCalibrator().fit(x[inside], y[inside]).transform(x[outside], log=log)
 
     return _framed(posteriors, out_of_fold(fold, others), names)
 
@@ -1285,14 +1231,14 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     """
     fold, out = given_folds(folds), None
     judge = check_function(judge, "judge")
-    for inside, outside in _parts(fold):
+    for inside, outside in fold_parts(fold):
         said = np.asarray(judge(inside, outside))
         out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out
         out[outside] = said
     return cast(np.ndarray, out)
 
 
-def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
+def fold_parts(folds: Labels) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The samples that a fold leaves and those that it holds, of each fold in turn.
 
     Parameters
@@ -1300,9 +1246,9 @@ def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
     folds : array_like
         (N,) fold of each sample
 
-    Returns
-    -------
-    list
+    Yields
+    ------
+    tuple
         (inside, outside) of each fold: positions of the samples of all other folds, and of its own
 
     Examples
@@ -1310,19 +1256,12 @@ def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
     >>> [(inside.tolist(), outside.tolist()) for inside, outside in fold_parts([0, 1, 0])]
     [([1], [0, 2]), ([0, 2], [1])]
     """
-    return list(_parts(numbered(check_1d(folds, "folds"), ascending=True)[1]))
+    known, fold = numbered(check_1d(folds, "folds"), ascending=True)
+    for k in range(len(known)):
+        yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
-def _parts(fold: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    "`fold_parts` of numbers 0, 1, ..., one pair in memory at a time."
-    for k in range(fold.max(initial=-1) + 1):
-        own = fold == k
-        yield np.flatnonzero(~own), np.flatnonzero(own)
-
-
-def given_folds(
-    folds: Labels, n: int | None = None, *, clusters: Labels | None = None, name: str = "folds"
-) -> np.ndarray:
+def given_folds(folds: Labels, n: int | None = None, *, clusters: Labels | None = None) -> np.ndarray:
     """Folds that were not drawn: refused where there is one only, and where they part a cluster.
 
     Parameters
@@ -1333,8 +1272,6 @@ def given_folds(
         how many there must be
     clusters : array_like, optional
         (N,) labels of samples that belong together
-    name : str, default "folds"
-        what the argument is called
 
     Returns
     -------
@@ -1351,16 +1288,16 @@ def given_folds(
     >>> given_folds(["b", "a", "b"]).tolist()
     [1, 0, 1]
     """
-    known, fold = check_numbered(folds, name, len(check_1d(folds, name)) if n is None else n, ascending=True)
+    n = len(check_1d(folds, "folds")) if n is None else n
+    known, fold = check_numbered(folds, "folds", n, ascending=True)
     if len(known) < 2:
-        raise ValueError(f"{name}: at least 2 different ones are needed, got {known}; give a number")
+        raise ValueError(f"folds: at least 2 different ones are needed, got {known}; give a number")
     if clusters is not None:
         cluster = check_numbered(clusters, "clusters", len(fold))[1]
-        first = np.zeros(cluster.max() + 1, np.intp)
-        first[cluster[::-1]] = fold[::-1]
-        if (first[cluster] != fold).any():
-            row = int((first[cluster] != fold).argmax())
-            raise ValueError(f"{name}: they part the cluster of sample {row}; give a number, or no clusters")
+        parted = fold[firsts(cluster)][cluster] != fold
+        if parted.any():
+            row = int(parted.argmax())
+            raise ValueError(f"folds: they part the cluster of sample {row}; give a number, or no clusters")
     return fold
 
 # %% ../nbs/04_decisions.ipynb #a2bc4eb9
