@@ -167,19 +167,12 @@ def dense(values, name: str) -> np.ndarray:
 
 def label_array(values, name: str) -> np.ndarray:
     "An array of labels; mixed types stay what they are, and tuples are labels, not rows."
-    if (
-        hasattr(values, "dtype")
-        or hasattr(values, "__array__")
-        or not hasattr(values, "__len__")
-        or isinstance(values, (str, dict, set, frozenset))
-    ):
-        return dense(values, name)
-    kinds = set(map(type, values))
-    tuples = any(issubclass(kind, (tuple, frozenset)) for kind in kinds)
-    if tuples or (len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds)):
-        array = np.empty(len(values), object)
-        array[:] = values
-        return array
+    bare = not hasattr(values, "dtype") and not hasattr(values, "__array__") and hasattr(values, "__len__")
+    if bare and not isinstance(values, (str, dict, set, frozenset)):
+        kinds = set(map(type, values))
+        tuples = any(issubclass(kind, (tuple, frozenset)) for kind in kinds)
+        if tuples or (len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds)):
+            return objects(values)
     return dense(values, name)
 
 
@@ -855,26 +848,26 @@ def axis_kind(name) -> str:
     return next(found, "")
 
 
-def frame_labels(frame, name: str) -> tuple[tuple, tuple]:
-    "Row and column labels of a frame with classes in rows; `ValueError` if its axes are named the other way."
-    if axis_kind(frame.index.name) == "decision" or axis_kind(frame.columns.name) == "class":
-        raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
-    rows, columns = tuple(frame.index.tolist()), tuple(frame.columns.tolist())
-    for labels, axis in ((rows, "rows"), (columns, "columns")):
-        if len(set(labels)) < len(labels):
-            raise ValueError(f"{name}: the frame has {axis} with one label, {list(labels)}; rename them")
-    return rows, columns
-
-
 def labelled(table, name: str) -> tuple:
     "Array, classes and decisions of a table; the labels are None where the table has none."
     if isinstance(table, LabelledTable):
         return table.array, table.classes, table.decisions
     if hasattr(table, "columns") and hasattr(table, "index"):
-        return table.to_numpy(), *frame_labels(table, name)
+        if axis_kind(table.index.name) == "decision" or axis_kind(table.columns.name) == "class":
+            raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
+        rows, columns = tuple(table.index.tolist()), tuple(table.columns.tolist())
+        refuse_twice(name, rows=rows, columns=columns)
+        return table.to_numpy(), rows, columns
     if hasattr(table, "to_matrix"):
         return table.to_matrix(), None, None
     return dense(table, name), None, None
+
+
+def refuse_twice(name: str, **axes):
+    "`ValueError` where two rows or columns of a frame have one label."
+    for axis, labels in axes.items():
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"{name}: the frame has {axis} with one label, {list(labels)}; rename them")
 
 # %% ../nbs/00_core.ipynb #4aad0a95
 def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | slice:
@@ -1069,9 +1062,7 @@ def frame_parts(frame, name: str) -> tuple:
         rows = list(range(len(frame))) if index is None or not hasattr(index, "tolist") else index.tolist()
         corner, across = getattr(index, "name", None), getattr(frame.columns, "name", None)
         values = frame.to_numpy()
-    for labels, axis in ((rows, "rows"), (columns, "columns")):
-        if len(set(labels)) < len(labels):
-            raise ValueError(f"{name}: the frame has {axis} with one label, {labels}; merge or rename them")
+    refuse_twice(name, rows=rows, columns=columns)
     below, _, beside = str(corner).partition("\\")  # the corner of a sheet: rows \\ columns
     return values, rows, columns, (axis_kind(below), axis_kind(beside) if beside else axis_kind(across))
 

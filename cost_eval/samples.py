@@ -410,19 +410,11 @@ def read_samples(
         notes += _doubts(model, argument, y, weight, single, np.ndim(_values(given)) == 2)
     others = {"clusters": clusters, "groups": groups}
     rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
-    return Samples(
-        y,
-        read,
-        single,
-        table if isinstance(table, ExampleCosts) else None,
-        weight,
-        *rows,
-        {name: _words(model, single) for name, model in read.items()},
-        tuple(notes + keys.notes + said),
-        keys.names() if called is None else called,
-        read_as,
-        check_flag(costs_known, "costs_known"),
-    )
+    units = (table if isinstance(table, ExampleCosts) else None, weight, *rows)
+    taken = {name: _words(model, single) for name, model in read.items()}
+    known = check_flag(costs_known, "costs_known")
+    called = keys.names() if called is None else called
+    return Samples(y, read, single, *units, taken, tuple(notes + keys.notes + said), called, read_as, known)
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -942,25 +934,21 @@ _PROBABLE = set("p pr prob proba probs probability probabilities posterior class
 def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatrix):
     "`ValueError` if columns have no names and the classes stand in another order than scikit-learn's."
     ways = [list(costs.classes), in_order(costs.classes)]
+    columns = list(getattr(_values(given), "columns", []))
     named = isinstance(given, Posteriors) and given.classes is not None
-    if ways[0] == ways[1] or named or isinstance(model, Decisions) or not _bare_columns(given, ways[0]):
-        return
+    named = named or (columns and positions(objects(ways[0]), columns) is not None)
     place = [ways[1].index(label) for label in ways[0]]
+    if named or ways[0] == ways[1] or np.ndim(_values(given)) != 2:
+        return
     if np.array_equal(model.values, model.values[:, place]):
         return
     areas = [_mean_area(model.values[:, order], y) for order in (slice(None), place)]
     read = [f"as {way} {area:.2f}" for way, area in zip(ways, areas)]
     raise ValueError(
-        f"{argument}: columns without names may stand in the order of the costs or, as in scikit-learn, "
-        f"sorted. Areas under the ROC curve, {' and '.join(read)}; say which, "
-        f"Posteriors(numpy.asarray(values), classes={ways[0]}) or classes={ways[1]}"
+        f"{argument}: columns without names may stand in two orders, with areas under the ROC curve "
+        f"{' and '.join(read)}; say which, Posteriors(numpy.asarray(values), classes={ways[0]}) or "
+        f"classes={ways[1]}"
     )
-
-
-def _bare_columns(given, classes: list) -> bool:
-    "Has a model several columns, of which nothing says whose they are?"
-    columns = list(getattr(_values(given), "columns", []))
-    return np.ndim(_values(given)) == 2 and (not columns or positions(objects(classes), columns) is None)
 
 
 def _values(given):
@@ -1013,10 +1001,7 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
         return Decisions(_read_decisions(array, argument, costs))
     if len(costs.classes) != 2:
         K = len(costs.classes)
-        raise ValueError(
-            f"{argument}: one number per sample tells only two classes apart, there are {K}; give (N, {K}) "
-            "posteriors"
-        )
+        raise ValueError(f"{argument}: one number per sample for {K} classes; give (N, {K}) posteriors")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
     if kind is Scores:
@@ -1050,11 +1035,9 @@ def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.n
         raise ValueError(f"{argument}: numbers as text, such as {seen[0]!r}; give values.astype(float)")
     unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
     strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
-    raise ValueError(
-        f"{argument}: {strange!r} is not in the costs' decisions = {list(costs.decisions)} (position "
-        f"{array.tolist().index(strange)}); name them, CostMatrix(costs, classes=..., decisions=...), or give "
-        "numbers, if these are no decisions"
-    )
+    where = f"{list(costs.decisions)} (position {array.tolist().index(strange)})"
+    remedy = "name them, CostMatrix(costs, classes=..., decisions=...), or give numbers"
+    raise ValueError(f"{argument}: {strange!r} is not in the costs' decisions = {where}; {remedy}")
 
 
 def _are_numbers(labels) -> bool:

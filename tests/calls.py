@@ -470,12 +470,12 @@ DECISIONS = {
         train_priors=np.full(p.K, 1 / p.K) if p.has("priors") else None),
     "shift_priors": lambda p: Call(p.posteriors(), np.full(p.K, 1 / p.K), p.shares),
     "naive_decision": lambda p: Call(p.named_costs, p.shares),
-    "cross_entropy": lambda p: Call(p.posteriors(), p.y, classes=p.classes, sample_weight=p.maybe.weight),
+    "cross_entropy": lambda p: Call(pd.DataFrame(p.posteriors(), columns=p.classes), p.y),
     "cross_calibrate": lambda p: Call(
-        p.posteriors(), p.y, folds=3, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
-        classes=p.classes, rng=0),
-    "AffineCalibrator": lambda p: Call(classes=p.classes).then(
-        lambda map: map.fit(np.log(p.posteriors()), p.y, priors=p.maybe.priors, sample_weight=p.maybe.weight)
+        pd.DataFrame(p.posteriors(), columns=p.classes), p.y, folds=3, rng=0),
+    "AffineCalibrator": lambda p: Call().then(
+        lambda map: map.fit(pd.DataFrame(np.log(p.posteriors()), columns=p.classes), p.y,
+                            sample_weight=p.maybe.weight)
         .transform(np.log(p.posteriors(1)), log=p.has("shown"))),
     "stratified_folds": lambda p: Call(p.codes, folds=4, clusters=p.maybe.clusters, rng=p.number),
     "given_folds": lambda p: Call(p.clusters, n=p.n),

@@ -220,13 +220,13 @@ def test_axes_by_name(name, kind):
 def test_frames_the_other_way_round_and_with_labels_twice():
     for index, columns in (("predicted", None), (None, "truth"), ("predicted", "truth")):
         with pytest.raises(ValueError, match="pass frame.T"):
-            core.frame_labels(pd.DataFrame(np.eye(2)).rename_axis(index=index, columns=columns), "counts")
-    assert core.frame_labels(pd.DataFrame(np.eye(2)).rename_axis(index="truth", columns="predicted"),
-                             "counts") == ((0, 1), (0, 1))
+            core.labelled(pd.DataFrame(np.eye(2)).rename_axis(index=index, columns=columns), "counts")
+    assert core.labelled(pd.DataFrame(np.eye(2)).rename_axis(index="truth", columns="predicted"),
+                         "counts")[1:] == ((0, 1), (0, 1))
     for frame, axis in ((pd.DataFrame(np.eye(2), ["a", "a"]), "rows"),
                         (pd.DataFrame(np.eye(2), columns=["a", "a"]), "columns")):
         with pytest.raises(ValueError, match=f"the frame has {axis} with one label"):
-            core.frame_labels(frame, "counts")
+            core.labelled(frame, "counts")
 
 
 @given(st.permutations(range(3)), st.permutations(range(4)), st.booleans())

@@ -30,7 +30,7 @@ IN_TIME = "the order of the rows is the order in time"
 PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
-    "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER, "weights": FOLDS, "clusters": FOLDS},
+    "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER},
     **dict.fromkeys(["decide", "cross_fit"],
                     {"rows": ANOTHER,
                      "own costs": "a calibrated rule has one cut where all rows have the same costs"}),

@@ -12,7 +12,7 @@ from cost_eval import report
 from cost_eval.capacity import capacity_curve
 from cost_eval.comparisons import Decided, ask, differences
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
+from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, stratified_folds
 from cost_eval.policies import (
     RULES, CrossFit, IsotonicCalibrator, cross_fit, decide, fit_rule, within_capacity)
 from cost_eval.report import evaluate
@@ -65,8 +65,6 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
     assert list(frame) == ["decision", "fold", "posterior 0", "posterior 1"]
     np.testing.assert_allclose(frame[["posterior 0", "posterior 1"]], policy.posteriors)
     assert list(decide(Decisions(S > 1), Y, COSTS).to_frame()) == ["decision"]
-    again = cross_calibrate(np.column_stack([1 - P, P]), Y, folds=policy.folds, sample_weight=W)
-    np.testing.assert_allclose(policy.posteriors, again, atol=1e-6)
 
 
 def test_tuned_thresholds_are_those_of_the_other_folds():
@@ -414,7 +412,7 @@ def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread
     with pytest.raises(ValueError, match="clusters: 2 values"):
         stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1])
     parted = {"folds": np.arange(N) % 2, "clusters": np.arange(N) // 2}
-    for refuses in (lambda: cross_calibrate(P3, Y3, **parted), lambda: decide(P, Y, COSTS,
+    for refuses in (lambda: decide(P, Y, COSTS,
             **parted), lambda: evaluate(Y[TURN], {"a": P[TURN]}, COSTS, ids=TURN, **parted)):
         with pytest.raises(ValueError, match="folds: they part the cluster of sample"):
             refuses()
