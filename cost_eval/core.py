@@ -148,9 +148,7 @@ def dense(values, name: str) -> np.ndarray:
     if hasattr(values, "toarray"):
         raise ValueError(f"{name}: a sparse matrix; hand over values.toarray()")
     if isinstance(values, (dict, set, frozenset)):
-        raise ValueError(
-            f"{name}: a {type(values).__name__} has no order of samples; hand over a list or an array"
-        )
+        raise ValueError(f"{name}: a {type(values).__name__} has no order of samples; hand over a list")
     if hasattr(values, "columns"):
         if not hasattr(values, "to_numpy"):
             library = type(values).__module__.partition(".")[0]
@@ -429,9 +427,8 @@ def generator(rng) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"rng: a seed (at least 0), a NumPy Generator or None is needed, got {rng!r:.60} ({error})"
-        ) from None
+        needed = "a seed (at least 0), a NumPy Generator or None is needed"
+        raise ValueError(f"rng: {needed}, got {rng!r:.60} ({error})") from None
 
 
 def check_function(value, name: str, hint: str = "a function"):
@@ -665,10 +662,8 @@ def seen_labels(*arrays: np.ndarray) -> list:
         known: dict = {}
         labels = [known.setdefault(written(v), v) for v in labels if written(v) not in known]
     if any(is_missing(v) for v in labels):
-        raise ValueError(
-            "y_true or decisions: missing values (None or NaN) among the labels; a missing decision needs a "
-            f"value, and of missing true labels: {VERIFICATION_BIAS}"
-        )
+        missing = "missing values (None or NaN) among the labels; a missing decision needs a value"
+        raise ValueError(f"y_true or decisions: {missing}, and of missing true labels: {VERIFICATION_BIAS}")
     refuse_fractions(labels, "y_true or decisions")
     return in_order(labels)
 
@@ -693,11 +688,8 @@ def refuse_fractions(labels, name: str):
     "`ValueError` for numbers that are probabilities or scores, where labels or decisions belong."
     one = next((v for v in labels if isinstance(v, (float, np.floating)) and v % 1), None)
     if one is not None:
-        raise ValueError(
-            f"{name}: numbers such as {one:.4g} are not labels; were y_true and a model swapped? Of "
-            "probabilities or scores take decisions first: bayes_decisions(posteriors, costs), or scores >= "
-            "threshold"
-        )
+        ways = "take decisions first: bayes_decisions(posteriors, costs), or scores >= threshold"
+        raise ValueError(f"{name}: {one:.4g} is no label; were y_true and a model swapped? Else {ways}")
 
 
 def offsets(values: np.ndarray, low: int) -> np.ndarray:
@@ -756,10 +748,8 @@ def columns_of(given, labels: list, name: str) -> np.ndarray:
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
     "How often (or with what total weight) each combination of codes occurs: an array of shape `sizes`."
     if math.prod(sizes) > 2**27:
-        raise ValueError(
-            f"y_true or decisions: {max(sizes):,} different labels make a table of {math.prod(sizes):,} "
-            "cells; of scores take decisions first (scores >= threshold), or join rare labels"
-        )
+        large = f"{max(sizes):,} different labels make a table of {math.prod(sizes):,} cells"
+        raise ValueError(f"y_true or decisions: {large}; join rare ones, of scores take scores >= threshold")
     total = np.zeros(math.prod(sizes), np.int64 if weight is None else float)
     for start in range(0, len(codes[0]), BLOCK):
         block = slice(start, start + BLOCK)
@@ -878,10 +868,9 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
         place = positions(objects(wanted), labels)
         if place is not None and len(labels) == len(wanted):
             return place.tolist()
-        raise ValueError(
-            f"{name}: {axis} {list(labels)}, but those of {other} are {list(wanted)}; give both the same "
-            "labels (classes=, decisions=), or pass plain arrays to go by position"
-        )
+        differ = f"{axis} {list(labels)}, but those of {other} are {list(wanted)}"
+        ways = "give both the same labels (classes=, decisions=), or pass plain arrays to go by position"
+        raise ValueError(f"{name}: {differ}; {ways}")
     position = {label: i for i, label in enumerate(labels)}
     return [position[label] for label in wanted]
 
@@ -982,10 +971,8 @@ def cost_table(costs, classes=None, name: str = "costs") -> tuple:
     if values.ndim == 0 and values.dtype.kind not in "biuf":
         raise ValueError(f"{name}: a matrix (K, M), a frame or a mapping is needed, got {costs!r:.60}")
     if values.ndim == 0:
-        raise ValueError(
-            f"{name}: {costs!r:.60} is one number; for a ratio of fn to fp give "
-            f"CostMatrix.from_ratio({costs!r:.60})"
-        )
+        number = f"{costs!r:.60}"
+        raise ValueError(f"{name}: {number} is one number; of fn to fp give CostMatrix.from_ratio({number})")
     return cost_values(values, name), None, None
 
 
@@ -1312,10 +1299,8 @@ def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
     "`x` as an (N, K) float64 array without NaN and +inf, or a `ValueError` that names it."
     x = numbers(x, name)
     if x.ndim != 2:
-        raise ValueError(
-            f"{name}: expected shape (samples, classes), got {x.shape}; "
-            "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
-        )
+        one = "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
+        raise ValueError(f"{name}: expected shape (samples, classes), got {x.shape}; {one}")
     if n_classes is not None and x.shape[1] != n_classes:
         raise ValueError(f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, as in the costs")
     if not (x < np.inf).all():
@@ -1355,18 +1340,13 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
     with np.errstate(over="ignore"):
         total = (np.exp(p) if log else p).sum(1)
     if not log and p.size and p.min() < 0:
-        raise ValueError(
-            f"{name}: negative value {p.min():.6g}; of logits, and of the logarithms of posteriors, give "
-            "scipy.special.softmax(values, axis=1)"
-        )
+        ways = "of logits and logarithms of posteriors give scipy.special.softmax(values, axis=1)"
+        raise ValueError(f"{name}: negative value {p.min():.6g}; {ways}")
     off = np.abs(total - 1)
     if off.size and not off.max() <= SUM_TOLERANCE:
-        votes = "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
-        raise ValueError(
-            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; "
-            f"{'' if log else votes}"
-            f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
-        )
+        votes = "" if log else "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
+        votes += f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
+        raise ValueError(f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; {votes}")
     return p
 
 # %% ../nbs/00_core.ipynb #2f453647

@@ -648,19 +648,15 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
         what = f"decision {table.decisions[j]!r} for {table.classes[i]!r}"
         if len(table.classes) == 2:
             what = "a false negative (fn)" if i else "a false positive (fp)"
-        raise ValueError(
-            f"costs: {what} costs {array[bad][0]:g}, so the error would be paid for; give what errors cost "
-            "as positive numbers, and what right decisions gain as negative ones (tp, tn)"
-        )
+        ways = "give what errors cost as positive numbers, what right decisions gain as negative (tp, tn)"
+        raise ValueError(f"costs: {what} costs {array[bad][0]:g}, so it would be paid for; {ways}")
     others = np.where(np.eye(len(table.classes), dtype=bool), -np.inf, array).max(-1)
     worst = (right[..., 0] > others).reshape(-1, len(table.classes)).all(0)
     if worst.any():
         one = table.classes[worst.argmax()]
-        raise ValueError(
-            f"costs: the right decision for {one!r} costs more than each error; give what right decisions "
-            "gain as negative numbers (tp, tn), or name decisions that are no classes: "
-            "CostMatrix(costs, classes=..., decisions=...)"
-        )
+        ways = "give what it gains as negative numbers (tp, tn), or name decisions that are no classes: "
+        ways += "CostMatrix(costs, classes=..., decisions=...)"
+        raise ValueError(f"costs: the right decision for {one!r} costs more than each error; {ways}")
     return table
 
 # %% ../nbs/06_samples.ipynb #smp036
@@ -685,19 +681,16 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
         return table
     if origin == "named":
         if positive is not None and written(positive) != written(table.classes[1]):
-            raise ValueError(
-                f"positive: {positive!r}, but the costs name {table.classes[1]!r} as their second, positive "
-                f"class; give the costs with classes=[..., {positive!r}], or leave positive out"
-            )
+            said = f"the costs name {table.classes[1]!r} as their second, positive class"
+            ways = f"give the costs with classes=[..., {positive!r}], or leave positive out"
+            raise ValueError(f"positive: {positive!r}, but {said}; {ways}")
         return table
     counted = origin != "frame" and positions(labels, (0, 1)) is not None
     if counted and (positive is None or written(positive) in ("1", "True")):
         return table
     if counted and not origin:
-        raise ValueError(
-            f"positive: {positive!r}, but the second of the costs' classes is 1; name them, negative first: "
-            "CostMatrix.binary(fp=..., fn=..., classes=[1, 0])"
-        )
+        ways = "name them, negative first: CostMatrix.binary(fp=..., fn=..., classes=[1, 0])"
+        raise ValueError(f"positive: {positive!r}, but the second of the costs' classes is 1; {ways}")
     known = list(table.classes) if origin == "frame" else _two_labels(labels)
     if positive is None and origin == "frame":
         if unordered(known):
@@ -716,10 +709,8 @@ def _two_labels(labels: np.ndarray) -> list:
     "The distinct labels, two at the most."
     seen = seen_labels(labels)
     if len(seen) > 2:
-        raise ValueError(
-            f"y_true: {len(seen)} labels, {seen[:5]}, but the costs are those of two classes; give a matrix "
-            "with a row for each class, or one spelling to labels that are one class"
-        )
+        ways = "give a matrix with a row for each class, or one spelling to labels that are one class"
+        raise ValueError(f"y_true: {len(seen)} labels, {seen[:5]}, but the costs have two classes; {ways}")
     return seen
 
 
@@ -1051,18 +1042,14 @@ def _are_numbers(labels) -> bool:
 def _read_probability(p: np.ndarray, given, argument: str, costs: CostMatrix) -> Posteriors:
     "Posteriors of two classes from that of one."
     if p.min(initial=0) < 0 or p.max(initial=0) > 1:
-        raise ValueError(
-            f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; divide percentages by "
-            "100, a score is Scores(...)"
-        )
+        ways = "divide percentages by 100, a score is Scores(...)"
+        raise ValueError(f"{argument}: {p.max():g}, but probabilities lie in [0, 1]; {ways}")
     classes = getattr(given, "classes", None)
     label = [costs.classes[1] if classes is None else classes] if np.ndim(classes) == 0 else list(classes)
     place = positions(objects(label), costs.classes)
     if place is None or len(place) != 1:
-        raise ValueError(
-            f"{argument}: the one class whose probability this is must be of {list(costs.classes)}, got "
-            f"{classes!r}; name it, classes=[{costs.classes[1]!r}]"
-        )
+        got = f"must be of {list(costs.classes)}, got {classes!r}; name it, classes=[{costs.classes[1]!r}]"
+        raise ValueError(f"{argument}: the one class whose probability this is {got}")
     p = p if place[0] else 1 - p
     return Posteriors(np.column_stack([1 - p, p]), priors=_right_at(given, argument, costs))
 
@@ -1074,16 +1061,12 @@ def _read_table(given, argument: str, costs: CostMatrix, n: int) -> Posteriors:
         raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
     table, _ = columns_by_class(values, costs, argument, "the costs", names=classes)
     if len(table) != n:
-        remedy = "models need the same samples"
-        if table.shape[1] == n:
-            remedy = "give numpy.transpose(values) if the rows are the classes of one model, a dict of names "
-            remedy += "and models, {'a': values[0], ...}, if each is a model"
+        remedy = "give a row for each sample: numpy.transpose(values) if the rows are the classes of one "
+        remedy += "model, a dict of names and models, {'a': values[0], ...}, if each is a model"
         raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {remedy}")
     if table.shape[1] != len(costs.classes):
-        raise ValueError(
-            f"{argument}: {table.shape[1]} columns, but there are {len(costs.classes)} classes; of one column "
-            "give numpy.ravel(values), and if each is a model, a dict of names and columns"
-        )
+        ways = "of one column give numpy.ravel(values), and if each is a model, a dict of names and columns"
+        raise ValueError(f"{argument}: {table.shape[1]} columns for {len(costs.classes)} classes; {ways}")
     p = check_posteriors(table, len(costs.classes), name=argument)
     return Posteriors(p, priors=_right_at(given, argument, costs))
 
@@ -1484,10 +1467,8 @@ def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
         models |= {inside[c]: whole[inside[c]]} if c in inside else {str(c): c}
     if not models:
         words = ", ".join(f"{c!r} ({v})" for c, v in left_out.items()) or "none"
-        raise ValueError(
-            f"models: no column beside the true labels looks like one; left out: {words}; name the models, "
-            f"columns of numbers or of the decisions {decisions[:20]}"
-        )
+        ways = f"name the models, columns of numbers or of the decisions {decisions[:20]}"
+        raise ValueError(f"models: no column beside the true labels is one; left out: {words}; {ways}")
     return models, left_out
 
 
@@ -1650,11 +1631,8 @@ def _check_names(kind: str, opened, how: dict):
     names = [] if first.empty else first.iloc[0].to_list()
     other = next((mark for mark in ";\t|" if len(names) == 1 and kind == "CSV" and mark in names[0]), None)
     if other is not None:
-        raise ValueError(
-            f"its first line, {names[0]!r:.60}, is one column where {how['sep']!r} separates them; give "
-            f"sep={other!r} (and decimal=',' where commas are decimal marks), or save it with commas and "
-            "points"
-        )
+        line = f"its first line, {names[0]!r:.60}, is one column where {how['sep']!r} separates them"
+        raise ValueError(f"{line}; give sep={other!r} (and decimal=',' where commas are decimal marks)")
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"column {twice!r} occurs twice; rename one")

@@ -481,7 +481,7 @@ DECISIONS = {
     "given_folds": lambda p: Call(p.clusters, n=p.n),
     "out_of_fold": lambda p: Call(np.asarray(p.clusters) % 3, lambda inside, outside: np.full(
         len(outside), float(p.amounts[inside].mean()))),
-    "fold_parts": lambda p: Call(np.asarray(p.clusters) % 3),
+    "fold_parts": lambda p: Call(np.asarray(p.clusters) % 3).by(lambda parts, folds: list(parts(folds))),
     "read_requirements": lambda p: Call({(p.classes[0], p.choices[-1]): .4}, p.named_costs),
     **two({
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),

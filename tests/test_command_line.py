@@ -128,7 +128,7 @@ BAD = {
                   "['income'] are numbers beyond [0, 1] beside probabilities, ['one', 'two']"),
     "no rows": (lambda f: f[:0], ILL, "no rows"),
     "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL,
-                 "models: no column beside the true labels looks like one; left out: 'id' (its name), 'age' "
+                 "models: no column beside the true labels is one; left out: 'id' (its name), 'age' "
                  "(its name)"),
     "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "occurs twice"),
 }

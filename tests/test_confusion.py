@@ -230,7 +230,7 @@ def test_probabilities_are_no_decisions(kind):
              lambda: ce.confusion_counts(y, p, classes=costs), lambda: ce.losses(y, p, costs),
              lambda: ce.evaluate(y, ce.Decisions(p), costs)]
     for door in doors:
-        with pytest.raises(ValueError, match="numbers such as 0.*are not labels.*take decisions first"):
+        with pytest.raises(ValueError, match="0.* is no label.*take decisions first"):
             door()
     assert ce.confusion_counts(y, d.astype(float)).array.sum() == 2000
 

@@ -118,13 +118,11 @@ test_bad_input = refuses(BAD)
 def test_labels_go_through_every_constructor():
     kept = {"classes": ["n", "p"], "decisions": ["no", "yes"]}
     single = ExampleCosts(fp=[1, 4], fn=[2, 3.0], tn=.5, **kept)
-    for made in (CostMatrix.binary(1, 5, **kept), CostMatrix.from_ratio(5, **kept),
-                 CostMatrix.from_weight(.3, **kept), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept),
+    for made in (CostMatrix.binary(1, 5, **kept), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept),
                  CostMatrix.binary(1, 5, **kept).standardized(), single, ExampleCosts.from_array(single.array,
             **kept), single[[1]], single[0], single.mean()):
         assert (made.classes, made.decisions) == (("n", "p"), ("no", "yes"))
-    assert CostMatrix.zero_one(3, classes="abc").classes == CostMatrix.inverse_prior([.2, .3, .5],
-            classes="abc").classes == tuple("abc")
+    assert CostMatrix.zero_one(3, classes="abc").classes == tuple("abc")
     assert CostMatrix.inverse_prior({"a": .2, "b": .8}).classes == ("a", "b")
     assert CostMatrix.binary(1, 5, classes=["n", "p"]).with_abstain(2, "wait").decisions == ("n", "p", "wait")
     frame = single.mean().to_frame()
