@@ -163,6 +163,13 @@ def dense(values, name: str) -> np.ndarray:
     return array
 
 
+def objects(labels) -> np.ndarray:
+    "Labels as an array that leaves their types alone."
+    array = np.empty(len(labels), object)
+    array[:] = list(labels)
+    return array
+
+
 def label_array(values, name: str) -> np.ndarray:
     "An array of labels; mixed types stay what they are, and tuples are labels, not rows."
     bare = not hasattr(values, "dtype") and not hasattr(values, "__array__") and hasattr(values, "__len__")
@@ -589,11 +596,23 @@ def written(label) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def objects(labels) -> np.ndarray:
-    "Labels as an array that leaves their types alone."
-    array = np.empty(len(labels), object)
-    array[:] = list(labels)
-    return array
+def integer_codes(values: np.ndarray, labels: list) -> np.ndarray | None:
+    "Positions of integers among integer labels by look-up; None where they fit no table or are unknown."
+    if values.dtype.kind not in "biu" or not values.size:
+        return None
+    if not all(isinstance(label, (int, np.integer)) for label in labels):
+        return None
+    values, labels = values.view(np.uint8) if values.dtype == bool else values, list(map(int, labels))
+    low, high = int(values.min()), int(values.max())
+    if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
+        return values
+    smallest, largest = min(labels), max(labels)
+    if not smallest <= low <= high <= largest <= smallest + TABLE:
+        return None
+    table = np.full(largest - smallest + 1, -1)
+    table[[label - smallest for label in labels]] = np.arange(len(labels))
+    codes = table[offsets(values, smallest)]
+    return codes if codes.min() >= 0 else None
 
 
 def positions(array: np.ndarray, labels) -> np.ndarray | None:
@@ -711,25 +730,6 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str) -> np.nda
         refuse_fractions([unknown], name)
         raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; name it alike")
     return codes
-
-
-def integer_codes(values: np.ndarray, labels: list) -> np.ndarray | None:
-    "Positions of integers among integer labels by look-up; None where they fit no table or are unknown."
-    if values.dtype.kind not in "biu" or not values.size:
-        return None
-    if not all(isinstance(label, (int, np.integer)) for label in labels):
-        return None
-    values, labels = values.view(np.uint8) if values.dtype == bool else values, list(map(int, labels))
-    low, high = int(values.min()), int(values.max())
-    if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
-        return values
-    smallest, largest = min(labels), max(labels)
-    if not smallest <= low <= high <= largest <= smallest + TABLE:
-        return None
-    table = np.full(largest - smallest + 1, -1)
-    table[[label - smallest for label in labels]] = np.arange(len(labels))
-    codes = table[offsets(values, smallest)]
-    return codes if codes.min() >= 0 else None
 
 
 def columns_of(given, labels: list, name: str) -> np.ndarray:
@@ -994,10 +994,8 @@ def _nested_costs(costs: Mapping, name: str) -> tuple:
     "The table of a mapping from classes to mappings from decisions to numbers."
     rows = list(costs.values())
     if not rows or not all(isinstance(row, Mapping) and set(row) == set(rows[0]) for row in rows):
-        raise ValueError(
-            f"{name}: the keys {list(costs)[:5]} are unknown; dict(fp=..., fn=...) or a mapping "
-            "{class: {decision: cost}} is needed, with the cost of every decision for each class"
-        )
+        ways = "dict(fp=..., fn=...), or {class: {decision: cost}} with every decision for each class"
+        raise ValueError(f"{name}: the keys {list(costs)[:5]} are unknown; give {ways}")
     values = [[row[decision] for decision in rows[0]] for row in rows]
     return cost_values(values, name), tuple(costs), tuple(rows[0])
 
@@ -1024,10 +1022,8 @@ def frame_costs(frame, classes, name: str) -> tuple:
     values, rows, columns, kinds = frame_parts(frame, name)
     turned = decisions_in_rows(rows, columns, kinds, classes)
     if turned is None:
-        raise ValueError(
-            f"{name}: rows {rows} and columns {columns} of the frame do not tell which are classes; name the "
-            "index, frame.rename_axis('class'), or give CostMatrix.from_frame(frame, classes=...)"
-        )
+        ways = "name the index, frame.rename_axis('class'), or give CostMatrix.from_frame(frame, classes=...)"
+        raise ValueError(f"{name}: rows {rows} and columns {columns} do not tell which are classes; {ways}")
     if turned:
         values, rows, columns = values.T, columns, rows
     known = {written(label): label for label in rows}
@@ -1147,10 +1143,8 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
     if values.shape[-1] < 2 or not values.shape[-2]:
         raise ValueError(f"{name}: expected shape (K, M) with at least two decisions, got {values.shape}")
     if not np.isfinite(values).all():
-        raise ValueError(
-            f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, "
-            "and give of an error what it would really cost: intervals reckon with it, seen or not"
-        )
+        ways = "leave out the column of a decision that must never be taken, give what errors cost"
+        raise ValueError(f"{name}: NaN or infinite entries; {ways}")
     check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
         raise ValueError(f"{name}: every decision costs the same for each class: there is nothing to decide")
@@ -1346,7 +1340,8 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
     if off.size and not off.max() <= SUM_TOLERANCE:
         votes = "" if log else "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
         votes += f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
-        raise ValueError(f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; {votes}")
+        row = off.argmax()
+        raise ValueError(f"{name}: row {first + row} sums to {total[row]:.6g}, not 1; {votes}")
     return p
 
 # %% ../nbs/00_core.ipynb #2f453647
