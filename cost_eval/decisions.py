@@ -363,14 +363,6 @@ def _class_weights(size: np.ndarray, priors, classes) -> np.ndarray:
     return priors / np.where(size > 0, size, 1)
 
 # %% ../nbs/04_decisions.ipynb #e68f2561
-def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
-    "Counts at all attainable thresholds, costs as an array, what a sample of each class weighs, labels."
-    classes = costs.classes if isinstance(costs, LabelledTable) else None
-    c, positive = _binary_costs(costs), positive_labels(y_true, classes)
-    curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
-    return curve, c, _class_weights(_sizes(curve), priors, classes), positive
-
-
 def _sizes(curve: ThresholdCounts) -> np.ndarray:
     "(2,) negatives and positives."
     return np.array([np.ravel(curve.counts.n)[0], np.ravel(curve.counts.p)[0]], dtype=float)
@@ -600,18 +592,15 @@ def _cell(key, classes: list, decisions: list) -> tuple | None:
 def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
     "One of them."
     limit = check_range(limit, f"require[{key!r}]", 0, 1, ends="[]", shape=())
-    shape = len(classes), len(decisions)
-    cell = _cell(key, classes, decisions)
+    shape, cell = (len(classes), len(decisions)), _cell(key, classes, decisions)
     if cell is not None:
-        among = np.zeros(shape, bool)
-        among[cell[0]] = True
+        among = np.arange(shape[0])[:, None] == np.full(shape, cell[0])
         cells = among & (np.arange(shape[1]) == cell[1])
         return Requirement(f"share of {key[0]} decided {key[1]}", False, limit, cells, among, key)
     if key == "error" and set(classes) <= set(decisions):
-        answered = np.isin(np.arange(shape[1]), [decisions.index(label) for label in classes])
-        right = np.array([[label == decided for decided in decisions] for label in classes])
-        among = np.broadcast_to(answered, shape)
-        return Requirement("error among the answered", False, limit, among & ~right, among, key)
+        among = np.broadcast_to([decided in classes for decided in decisions], shape)
+        wrong = np.array([[label != decided for decided in decisions] for label in classes])
+        return Requirement("error among the answered", False, limit, among & wrong, among, key)
     if (key[0] if isinstance(key, tuple) and key else key) in RATES and shape != (2, 2):
         raise ValueError(f"require: {key} is of two classes and decisions, not {shape}; take one against all")
     if key not in RATES:
@@ -672,9 +661,12 @@ def best_threshold(
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
     kind, costs = _float_type(scores), _costs_of_rows(costs, y_true)
-    curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
+    c, classes = _binary_costs(costs), costs.classes if isinstance(costs, LabelledTable) else None
+    positive = positive_labels(y_true, classes)
+    curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
     if not isinstance(costs, ExampleCosts):
         return best_threshold_counted(curve, costs, priors=priors, require=require, kind=kind)
+    class_weight = _class_weights(_sizes(curve), priors, classes)
     values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
     k = np.argmax(values <= values.min() + sum_rounding(values, len(positive)))
     if require is not None:
@@ -770,10 +762,9 @@ def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> 
         if not here.any():
             rate = one.rate(counts, class_weight)[met]
             best = np.floor(1e4 * rate.max()) if one.least else np.ceil(1e4 * rate.min())
-            raise ValueError(
-                f"require: no threshold has {' and '.join(map(str, asked))} on the samples that choose it; "
-                f"the best that was reached is {one.name} {best / 1e4:g}; loosen the limit to that or further"
-            )
+            told = f"no threshold has {' and '.join(map(str, asked))} on the samples that choose it"
+            best = f"the best that was reached is {one.name} {best / 1e4:g}"
+            raise ValueError(f"require: {told}; {best}; loosen the limit to that or further")
         met = here
     return met
 
@@ -810,8 +801,8 @@ def _class_codes(y_true, shape: tuple, classes=None) -> np.ndarray:
 
 # %% ../nbs/04_decisions.ipynb #e5cca2dc
 def cross_entropy(
-    posteriors: Matrix,
     y_true: Labels,
+    posteriors: Matrix,
     *,
     log: bool = False,
 ) -> float:
@@ -819,10 +810,10 @@ def cross_entropy(
 
     Parameters
     ----------
-    posteriors : array_like or DataFrame
-        (N, K), rows sum to 1
     y_true : array_like
         (N,) true classes: 0..K-1, or labels if the columns of a frame name them
+    posteriors : array_like or DataFrame
+        (N, K), rows sum to 1
     log : bool, default False
         are `posteriors` natural logarithms?
 
@@ -838,7 +829,7 @@ def cross_entropy(
 
     Examples
     --------
-    >>> round(cross_entropy([[.5, .5], [.25, .75]], [0, 1]), 4)
+    >>> round(cross_entropy([0, 1], [[.5, .5], [.25, .75]]), 4)
     0.4904
     """
     same_rows(posteriors=posteriors, y_true=y_true)
@@ -1148,8 +1139,8 @@ def _cluster_folds(y: np.ndarray, cluster: np.ndarray, folds, rng) -> np.ndarray
 
 # %% ../nbs/04_decisions.ipynb #dbb72857
 def cross_calibrate(
-    posteriors: Matrix,
     y_true: Labels,
+    posteriors: Matrix,
     *,
     folds: int | Labels = 5,
     rng: Rng = None,
@@ -1159,10 +1150,10 @@ def cross_calibrate(
 
     Parameters
     ----------
-    posteriors : array_like or DataFrame
-        (N, K), rows sum to 1 and no exact zeros; with `log=True` their logarithms
     y_true : array_like
         (N,) true classes: 0..K-1, or labels if the columns of a frame name them
+    posteriors : array_like or DataFrame
+        (N, K), rows sum to 1 and no exact zeros; with `log=True` their logarithms
     folds : int or array_like, default 5
         how many stratified folds, or an (N,) array with the fold of each sample, such as
         `stratified_folds(y_true, 5, clusters=patients)`
@@ -1184,7 +1175,7 @@ def cross_calibrate(
     Examples
     --------
     >>> p = np.array([[.9, .1], [.8, .2], [.6, .4], [.7, .3]] * 5)
-    >>> cross_calibrate(p, [0, 0, 1, 0, 1] * 4, folds=2, rng=0).shape
+    >>> cross_calibrate([0, 0, 1, 0, 1] * 4, p, folds=2, rng=0).shape
     (20, 2)
     """
     same_rows(posteriors=posteriors, y_true=y_true)
@@ -1246,9 +1237,9 @@ def fold_parts(folds: Labels) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     folds : array_like
         (N,) fold of each sample
 
-    Yields
-    ------
-    tuple
+    Returns
+    -------
+    iterator
         (inside, outside) of each fold: positions of the samples of all other folds, and of its own
 
     Examples
@@ -1257,8 +1248,7 @@ def fold_parts(folds: Labels) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     [([1], [0, 2]), ([0, 2], [1])]
     """
     known, fold = numbered(check_1d(folds, "folds"), ascending=True)
-    for k in range(len(known)):
-        yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+    return ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(len(known)))
 
 
 def given_folds(folds: Labels, n: int | None = None, *, clusters: Labels | None = None) -> np.ndarray:

@@ -49,7 +49,7 @@ from cost_eval.core import (
     which_is_positive,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
-from .decisions import AffineCalibrator, bayes_decisions, shift_priors, stratified_folds
+from .decisions import AffineCalibrator, bayes_decisions, stratified_folds
 from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/61_estimators.ipynb #a4aae6b0
@@ -435,27 +435,6 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         method = _response_method(self.estimator_)
         scores = _log_scores(getattr(self.estimator_, method)(X), method, len(self.classes_))
         return self.calibrator_.transform(np.maximum(scores, self._floor))
-
-    def decision_costs(self, X: Any, costs: Costs | None = None) -> np.ndarray:
-        """What each decision is expected to cost for each sample.
-
-        Parameters
-        ----------
-        X : array_like
-            (N, features)
-        costs : ExampleCosts or array_like, optional
-            (N, K, M) costs of single samples
-
-        Returns
-        -------
-        ndarray
-            (N, M) in the order of `costs_.decisions`
-        """
-        p = self.predict_proba(X)
-        if self._priors is not None:
-            p = shift_priors(p, self.train_priors_, self._priors)
-        table = self._costs_of(costs, X, len(p)).array
-        return np.einsum("nk,nkm->nm", p, table) if table.ndim == 3 else p @ table
 
     def predict(self, X: Any, costs: Costs | None = None) -> np.ndarray:
         """The decisions with the lowest expected cost.

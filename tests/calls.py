@@ -203,7 +203,7 @@ def fitted(p):
     "What a classifier decides that learns."
     def look(model):
         model = model.fit(p.features, p.truth, sample_weight=p.maybe.weight)
-        return [model.predict(p.features), model.decision_costs(p.features), model.score(p.features, p.truth)]
+        return [model.predict(p.features), model.predict_proba(p.features), model.score(p.features, p.truth)]
     return look
 
 
@@ -470,9 +470,10 @@ DECISIONS = {
         train_priors=np.full(p.K, 1 / p.K) if p.has("priors") else None),
     "shift_priors": lambda p: Call(p.posteriors(), np.full(p.K, 1 / p.K), p.shares),
     "naive_decision": lambda p: Call(p.named_costs, p.shares),
-    "cross_entropy": lambda p: Call(pd.DataFrame(p.posteriors(), columns=p.classes), p.y),
+    "cross_entropy": lambda p: Call(
+        y_true=p.y, posteriors=pd.DataFrame(p.posteriors(), columns=p.classes)),
     "cross_calibrate": lambda p: Call(
-        pd.DataFrame(p.posteriors(), columns=p.classes), p.y, folds=3, rng=0),
+        y_true=p.y, posteriors=pd.DataFrame(p.posteriors(), columns=p.classes), folds=3, rng=0),
     "AffineCalibrator": lambda p: Call().then(
         lambda map: map.fit(pd.DataFrame(np.log(p.posteriors()), columns=p.classes), p.y,
                             sample_weight=p.maybe.weight)

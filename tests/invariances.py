@@ -333,7 +333,7 @@ def use(name, result, case):
         return result(GaussianNB().fit(case.x, case.called(case.y)), case.x, case.called(case.y))
     if name == "CostSensitiveClassifier":
         fitted = result.fit(case.x, case.called(case.y))
-        return fitted.decision_costs(case.x), fitted.predict(case.x)
+        return fitted.predict_proba(case.x) @ fitted.costs_.array, fitted.predict(case.x)
     if name == "naive_decision":
         return np.array(case.order("decisions"))[result]
     if name == "bayes_decisions" and not case.bare:

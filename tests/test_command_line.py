@@ -120,8 +120,7 @@ BAD = {
                            "model 'one': 'n/k' is not in the costs' decisions = ['well', 'ill'] (position "
                            "4)"),
     "another mark": (lambda f: f.set_axis(["id;label", *f.columns[1:]], axis=1)[["id;label"]], ILL,
-                     "give --sep=';' (and --decimal=, where commas are decimal marks), or save it with commas "
-                     "and points"),
+                     "give --sep=';' (and --decimal=, where commas are decimal marks)"),
     "commas in numbers": (lambda f: f.assign(one=f["one"].astype(str).str.replace(".", ",")), ILL,
                           "column 'one' holds text, '0,"),
     "a feature": (lambda f: f.assign(income=900 + f["id"] % 7), ILL,
@@ -477,7 +476,7 @@ def test_priors_need_their_classes(scores, tmp_path, capsys):
     three = tmp_path / "three.csv", "--costs", tmp_path / "costs.csv"
     said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
     assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
-    assert "model 'one': one number per sample tells only two classes apart" in call(capsys, *three)[2]
+    assert "model 'one': one number per sample for 3 classes" in call(capsys, *three)[2]
     assert "--positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(
         capsys, *three, "--positive", "a")[2]
 

@@ -53,7 +53,7 @@ CONTRACT = {
         best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
         AffineCalibrator | fit transform get_params
-        cross_calibrate(posteriors, y_true, *, folds=5, rng=None)
+        cross_calibrate(y_true, posteriors, *, folds=5, rng=None)
     """,
     "samples": """
         Decisions(values) | values kind

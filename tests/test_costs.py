@@ -277,7 +277,7 @@ def test_as_many_rows_as_classes_is_a_matrix():
 
 
 @pytest.mark.parametrize("costs, said", [
-    ({}, "a mapping"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "with every decision for each class"),
+    ({}, "the keys"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "with every decision for each class"),
     (dict(fp=1, fm=2), "did you mean 'fp'"), (pd.DataFrame([[0, 1], [9, 0]], ["a", "b"], ["x", "y"]),
                                               "do not tell which are classes"),
 ])

@@ -322,21 +322,21 @@ def test_folds_are_stratified_and_repeatable(y, folds, seed):
 def test_cross_calibration_never_sees_the_sample(overconfident):
     x, y = overconfident
     fold = d.stratified_folds(y, 5, rng=0)
-    out = d.cross_calibrate(np.exp(x), y, folds=fold)
-    np.testing.assert_allclose(out, d.cross_calibrate(np.exp(x), y, folds=5, rng=0))
-    np.testing.assert_allclose(np.log(out), d.cross_calibrate(x, y, folds=fold, log=True), rtol=1e-9,
+    out = d.cross_calibrate(y, np.exp(x), folds=fold)
+    np.testing.assert_allclose(out, d.cross_calibrate(y, np.exp(x), folds=5, rng=0))
+    np.testing.assert_allclose(np.log(out), d.cross_calibrate(y, x, folds=fold, log=True), rtol=1e-9,
                                atol=1e-12)
     other = y.copy()
     other[fold == 3] = (other[fold == 3] + 1) % 4
-    np.testing.assert_allclose(d.cross_calibrate(np.exp(x), other, folds=fold)[fold == 3], out[fold == 3])
-    assert d.cross_entropy(out, y) < d.cross_entropy(np.exp(x), y)
+    np.testing.assert_allclose(d.cross_calibrate(other, np.exp(x), folds=fold)[fold == 3], out[fold == 3])
+    assert d.cross_entropy(y, out) < d.cross_entropy(y, np.exp(x))
 
 
 def test_cross_entropy_agrees_with_sklearn_and_log_form(overconfident):
     x, y = overconfident
-    assert d.cross_entropy(np.exp(x), y) == pytest.approx(log_loss(y, np.exp(x)))
-    assert d.cross_entropy(x, y, log=True) == pytest.approx(log_loss(y, np.exp(x)))
-    assert d.cross_entropy([[1., 0.]], [1]) == np.inf
+    assert d.cross_entropy(y, np.exp(x)) == pytest.approx(log_loss(y, np.exp(x)))
+    assert d.cross_entropy(y, x, log=True) == pytest.approx(log_loss(y, np.exp(x)))
+    assert d.cross_entropy([1], [[1., 0.]]) == np.inf
 
 
 @given(hnp.arrays(float, st.integers(1, 50), elements=st.sampled_from([0, .1, .25, .5, .9, 1])),
@@ -513,14 +513,14 @@ test_bad_input_is_named = refuses([
      "costs: both decisions cost the same"),
     (lambda: d.best_threshold([1, 1], [.1, .2], zero_one, priors=[.5, .5]), "y_true: class 0 has no sample"),
     (lambda: d.best_threshold([0, 1], [.1, .2], [[0, 1, 2], [1, 0, 2]]), "costs: a threshold needs two classes"),
-    (lambda: d.cross_entropy(good, [0, 2]), "y_true: label 2 is not in the columns of posteriors"),
+    (lambda: d.cross_entropy([0, 2], good), "y_true: label 2 is not in the columns of posteriors"),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 0]), "y_true: class 1 has no sample"),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], start=d.AffineCalibrator()),
      "start: an AffineCalibrator fitted to 2 classes"),
     (lambda: d.AffineCalibrator().fit(np.log(good), [0, 1], sample_weight=[1, 0]),
      "y_true: class 1 has no sample"),
-    (lambda: d.cross_calibrate(good, [0, 1], folds=[0, 0]), "folds: at least 2 different"),
-    (lambda: d.cross_calibrate([[1., 0.], [.5, .5], [.2, .8], [.4, .6]], [0, 1, 1, 0], folds=[0, 0, 1, 1]),
+    (lambda: d.cross_calibrate([0, 1], good, folds=[0, 0]), "folds: at least 2 different"),
+    (lambda: d.cross_calibrate([0, 1, 1, 0], [[1., 0.], [.5, .5], [.2, .8], [.4, .6]], folds=[0, 0, 1, 1]),
      "floor them"),
     (lambda: d.reliability(["a", "b"], [.5, .6]), "y_true: expected 0/1"),
     (lambda: d.bayes_decisions(good, ExampleCosts(fp=1, fn=[1, 2, 3])),

@@ -140,11 +140,11 @@ def unfitted(**options):
 
 
 def fitted(cls, costs, **options):
-    return unfitted(**options).fit(X, Y).decision_costs(X)
+    return unfitted(**options).fit(X, Y).predict_proba(X)
 
 
 def after_fit(fit, *args, **options):
-    return fit(*args, **options).decision_costs(X)
+    return fit(*args, **options).predict_proba(X)
 
 
 def scored(cost_scorer, costs, **options):
@@ -244,8 +244,8 @@ CASES = {
                                        kind="float16"),
         "stratified_folds": Case(Y3, folds=3, order=np.arange(len(Y3))[::-1]),
         "given_folds": Case([0, 1], via=said, n=3, clusters=[7, 7]),
-        "cross_entropy": Case(P3, Y3),
-        "cross_calibrate": Case(P3, Y3, folds=3),
+        "cross_entropy": Case(Y3, P3),
+        "cross_calibrate": Case(Y3, P3, folds=3),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3,
                                      via=lambda fit, *args, **options: (
                                          fit(*args, **options).transform(np.log(P3))),
@@ -504,8 +504,6 @@ CASES = {
                             decisions=given("predict")),
         "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, cv=3),
         "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit),
-        "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X,
-                                                       costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X,
                                                 costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y,

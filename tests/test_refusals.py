@@ -708,7 +708,7 @@ ADVISED = re.compile(r"[\w.]+\([^)]*\)|\b\w+=")
 TRIED_ELSEWHERE = {  # the beginning of what is advised, and why no one line of code follows it
     "by its name the probability of": "whose it is, by the name of its column: test_samples.py",
     **dict.fromkeys(["holds text, ", "are numbers beyond [0, 1] beside probabilities, ",
-                     "called like a label; ", " separates them; give sep="],
+                     "called like a label; ", "; give sep="],
                     "columns of a table, marks of a file: test_samples.py"),
     "give both the same labels (classes=, decisions=)": "labels that nobody knows: test_labels.py",
     "once is needed, as of np.argsort(ids)": "the order itself: test_decisions.py",
