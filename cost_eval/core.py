@@ -266,15 +266,6 @@ def same_rows(**columns):
         rows.meet(name, values)
 
 
-def repeated_ids(repeated: int, n: int) -> list[str]:
-    "A note where so many of n rows have an id that stood before."
-    note = (
-        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-        "one by one they make every interval too short. Give the ids as clusters=, too."
-    )
-    return [note] if repeated else []
-
-
 def row_labels(values):
     "The index of a series, a frame, or costs or outputs made of these; None if the rows have no labels."
     inside = getattr(values, "values", None)  # of Decisions, Posteriors, Scores
@@ -512,10 +503,9 @@ def paired_losses(losses_a, losses_b, least: int = 1) -> tuple[np.ndarray, str]:
 
 
 VERIFICATION_BIAS = (
-    "dropping them is verification bias, because the samples whose label somebody looked up are no random "
-    "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
-    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or report bounds: the cost if "
-    "all missing labels were the one class, and if they were the other (bounds_without_labels)"
+    "dropping them is verification bias: those whose label somebody looked up are no random part of all. "
+    "Either weight each by one over its probability of having been labelled (labelled_rows(y_true, p) gives "
+    "rows and sample_weight=1 / p), or report bounds, whatever the missing labels are (bounds_without_labels)"
 )
 
 
@@ -547,12 +537,11 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
 def which_is_positive(seen: list, option: bool = True) -> str:
     "The message that asks for the positive class: the same from every door, with or without an option."
     one, other = (seen[0], seen[-1]) if len(seen) > 1 else ("...", seen[0])
-    either = f"positive={other!r}" + (f" or positive={one!r}" if len(seen) > 1 else "")
+    either = f"say positive={other!r}{f' or positive={one!r}' * (len(seen) > 1)}, or " if option else ""
     return (
         f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
-        f"{f'say {either}, or ' if option else ''}name the classes of the costs, negative first: "
-        f"CostMatrix.binary(fp=..., fn=..., classes=[{one!r}, {other!r}]), of a frame whose rows stand in "
-        "that order CostMatrix.from_frame(costs)"
+        f"{either}name the classes of the costs, negative first: CostMatrix.binary(fp=..., fn=..., "
+        f"classes=[{one!r}, {other!r}]), of a frame whose rows stand in that order CostMatrix.from_frame(costs)"
     )
 
 
@@ -737,12 +726,10 @@ def columns_of(given, labels: list, name: str) -> np.ndarray:
     if given is None:
         return np.arange(len(labels))
     one = isinstance(given, str) or not np.iterable(given) or (isinstance(given, tuple) and given in labels)
-    chosen = check_1d([given] if one else given, name).tolist()
-    unknown = [label for label in chosen if label not in labels]
-    if unknown or not chosen:
-        what = f"{unknown[0]!r} is none" if unknown else "at least one is needed"
-        raise ValueError(f"{name}: {what} of the decisions {labels}")
-    return np.array([labels.index(label) for label in chosen])
+    chosen = check_1d([given] if one else given, name)
+    if not len(chosen):
+        raise ValueError(f"{name}: at least one is needed of the decisions {labels}")
+    return encode(chosen, labels, name, "the decisions").astype(np.intp)
 
 # %% ../nbs/00_core.ipynb #e702691e
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
@@ -1006,8 +993,7 @@ def _one_last(values, rows: tuple, columns: tuple) -> tuple:
     if known not in (["1", "0"], ["True", "False"]):
         return values, rows, columns
     order = list(range(len(columns)))
-    if [written(label) for label in columns[:2]] == known:
-        order[:2] = 1, 0
+    order[:2] = order[:2] if [written(label) for label in columns[:2]] != known else (1, 0)
     return values[::-1, order], rows[::-1], tuple(columns[j] for j in order)
 
 
@@ -1054,16 +1040,12 @@ def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
     "Is a frame of costs the other way round? By the names of its axes, or its labels; None if unknown."
     if kinds[0] == "decision" or kinds[1] == "class":
         return True
-    below, beside = (set(map(written, labels)) for labels in (rows, columns))
+    classes = () if classes is None else classes
+    below, beside, wanted = (set(map(written, labels)) for labels in (rows, columns, classes))
     if any(kinds) or below <= beside:
         return False
-    if classes is None:
-        return None
-    wanted = set(map(written, classes))
     here, across = wanted <= below, wanted <= beside
-    if here and (not across or below <= beside):
-        return False
-    return True if across and not here else None
+    return across if here != across else None
 
 
 def is_stack(costs) -> bool:

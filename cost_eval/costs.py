@@ -89,9 +89,7 @@ class CostMatrix(LabelledTable):
     ) -> None:
         if isinstance(costs, CostMatrix) and classes is None and decisions is None:
             classes, decisions = costs.classes, costs.decisions
-        array = (
-            np.array(costs.array) if isinstance(costs, LabelledTable) else cost_values(_plain_table(costs))
-        )
+        array = costs.array if isinstance(costs, LabelledTable) else cost_values(_plain_table(costs))
         if array.ndim != 2:
             raise ValueError(f"costs: a CostMatrix is one matrix, got shape {array.shape}; give an array")
         super().__init__(array, classes=classes, decisions=decisions)
@@ -396,10 +394,8 @@ class ExampleCosts(LabelledTable):
             raise ValueError(f"costs: expected shape (N, K, M), at least two decisions, got {table.shape}")
         if not np.isfinite(table).all():
             sample = int(np.argmin(np.isfinite(table).all((1, 2))))
-            raise ValueError(
-                f"costs: NaN or infinite costs of sample {sample}; give what each error would have cost, "
-                "whatever the class turned out to be, or drop the sample (0 for what is not known is no cost)"
-            )
+            ways = "give what each error would have cost, whatever the class turned out to be, or drop it"
+            raise ValueError(f"costs: NaN or infinite costs of sample {sample}; {ways}")
         check_addable(table, "costs")
         super().__init__(table, classes=classes, decisions=decisions)
         object.__setattr__(self, "index", index)

@@ -855,10 +855,8 @@ def _entropy_derivatives(theta, x, y, w):
     z /= total
     mean = np.einsum("kn,kn->n", z, x)
     spread, zw = x - mean, z * w
-    gradient = np.append(
-        np.einsum("n,n->", w, mean - np.take_along_axis(x, y[None], 0)[0]),
-        zw.sum(1) - np.bincount(y, w, len(x)),
-    )
+    scale = np.einsum("n,n->", w, mean - np.take_along_axis(x, y[None], 0)[0])
+    gradient = np.append(scale, zw.sum(1) - np.bincount(y, w, len(x)))
     hessian = np.empty((len(theta), len(theta)))
     hessian[0, 1:] = hessian[1:, 0] = np.einsum("kn,kn->k", zw, spread)
     hessian[0, 0] = np.einsum("kn,kn,kn->", zw, spread, spread)
@@ -1104,9 +1102,7 @@ def stratified_folds(
     if clusters is not None:
         _, cluster = check_numbered(clusters, "clusters", len(y))
         return _cluster_folds(y, cluster, folds, generator(rng))
-    folds = check_integer(
-        folds, "folds", 2, len(y), hint=f"at most one per sample, of which there are {len(y)}"
-    )
+    folds = check_integer(folds, "folds", 2, len(y), hint=f"at most one for each of {len(y)} samples")
     shuffled = generator(rng).permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
     code = y.astype(np.int16) if y.max() < 2**15 else y  # short ones are sorted faster

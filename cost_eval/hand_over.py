@@ -385,8 +385,6 @@ def _by_engine(counts, sizes, risk, priors) -> tuple[np.ndarray, str]:
 def _why_none(n, k, p, needed: int) -> str:
     "Why the strictest threshold, with n answers of which k are wrong, is not certified."
     if n < needed:
-        return (
-            f"the strictest threshold is met by {n} rows, and even without a wrong answer it takes {needed}; "
-            "give more rows, or begin with a looser threshold"
-        )
+        few = f"{n} rows, and even without a wrong answer it takes {needed}"
+        return f"the strictest threshold is met by {few}; give more rows, or begin with a looser threshold"
     return f"of the {n} answers at the strictest threshold {k} are wrong (p = {p:.2g})"

@@ -63,7 +63,6 @@ from cost_eval.core import (
     positions,
     ratio,
     reordered,
-    repeated_ids,
     result,
     row_labels,
     same_rows,
@@ -427,7 +426,12 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
     if hasattr(models, "columns") and column is not None and column in list(models.columns):
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
-    return called, models, [] if clusters is not None else repeated_ids(n - len(numbered(called)[0]), n)
+    repeated = n - len(numbered(called)[0])
+    note = (
+        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+        "one by one they make every interval too short. Give the ids as clusters=, too."
+    )
+    return called, models, [note] if repeated and clusters is None else []
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -447,16 +451,12 @@ def _column(values, name: str, n: int | None = None) -> np.ndarray:
     array = check_1d(values[columns[0]] if len(columns) == 1 else values, name, n)
     missing = _missing(array, name)
     if missing.any():
-        where = (
-            f"{missing.sum()} of {len(array)} values are missing, the first at position {missing.argmax()}"
-        )
-        remedies = {"y_true": VERIFICATION_BIAS, "clusters": _OWN_LABEL, "groups": _OWN_LABEL}
+        where = f"{missing.sum()} of {len(array)} values are missing, the first at position"
+        remedies = dict.fromkeys(("clusters", "groups"), "give these samples a label of their own")
+        remedies |= {"y_true": VERIFICATION_BIAS}
         default = "give these samples a value, or drop them for all models and say how many they were"
-        raise ValueError(f"{name}: {where}; {remedies.get(name, default)}")
+        raise ValueError(f"{name}: {where} {missing.argmax()}; {remedies.get(name, default)}")
     return _plain_types(array, name)
-
-
-_OWN_LABEL = "give these samples a label of their own"
 
 
 def _missing(array: np.ndarray, name: str = "values") -> np.ndarray:
@@ -1107,11 +1107,11 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, seve
         return []
     other, this = costs.classes
     turned = f"{this!r}, {other!r}" if several else f"{other!r}"
-    return [
-        f"{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If these are "
-        f"the {'scores' if isinstance(model, Scores) else 'probabilities'} of {other!r}, give "
-        + ("Scores(-values)." if isinstance(model, Scores) else f"Posteriors(values, classes=[{turned}]).")
-    ]
+    give, what = f"Posteriors(values, classes=[{turned}])", "probabilities"
+    if isinstance(model, Scores):
+        give, what = "Scores(-values)", "scores"
+    said = f"{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f})."
+    return [f"{said} If these are the {what} of {other!r}, give {give}."]
 
 
 def _area(values: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -1428,11 +1428,13 @@ def read_table(
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
     if not len(source):
         raise ValueError("source: no rows below the header; one row a sample is needed")
-    columns = list(source.columns)
-    left_out: dict = {}
-    given = _given_columns(columns, models)
+    columns, left_out = list(source.columns), dict[Any, str]()
+    pairs = [] if models is None else _pairs(models)
+    for name, column in pairs:
+        if column not in columns:
+            raise ValueError(unknown_name(column, columns, f"models[{name!r}]"))
     if label is None:
-        label = _guess_label(source, {*taken, *given})
+        label = _guess_label(source, {*taken, *(column for _, column in pairs)})
     elif label not in columns:
         raise ValueError(unknown_name(label, columns, "label"))
     if models is None:
@@ -1494,20 +1496,10 @@ def _in_words(models: Mapping, left_out: Mapping) -> str:
     return f"model{'s' * (len(parts) > 1)} {', '.join(parts)}{'; left out ' * bool(left)}{left}."
 
 
-def _given_columns(columns: list, models) -> list:
-    "The columns of models that are named."
-    if models is None:
-        return []
+def _pairs(models) -> list:
+    "Name and column, of each column of each model."
     if not isinstance(models, Mapping) or not len(models):
         raise ValueError(f"models: a mapping from names to columns is needed, got {models!r:.60}")
-    for name, column in _pairs(models):
-        if column not in columns:
-            raise ValueError(unknown_name(column, columns, f"models[{name!r}]"))
-    return [column for _, column in _pairs(models)]
-
-
-def _pairs(models: Mapping) -> list:
-    "Name and column, of each column of each model."
     several = {name: where if isinstance(where, Mapping) else {"": where} for name, where in models.items()}
     return [(name, column) for name, where in several.items() for column in where.values()]
 
@@ -1614,9 +1606,7 @@ def _refused(name: str, kind: str):
         yield
     except Exception as error:
         reason = str(error).rpartition("C error: ")[2].strip().partition("\n")[0].rstrip(".")
-        remedy = (
-            "" if "; " in reason else "; save it as CSV in UTF-8, one row per sample below a line of names"
-        )
+        remedy = "" if "; " in reason else "; save it as CSV in UTF-8, its rows below a line of names"
         raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
 
 

@@ -185,7 +185,7 @@ def answered_in_the_app(app):
 
 
 def rates(counts):
-    names = ("p", "n", "total", "prevalence", "tpr", "fnr", "fpr", "tnr", "precision", "npv", "fdr", "fomr")
+    names = ("p", "n", "total", "prevalence", "tpr", "fnr", "fpr", "tnr", "precision", "npv")
     return {"cells": counts.to_frame(), **{name: getattr(counts, name) for name in names}}
 
 
