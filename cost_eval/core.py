@@ -627,18 +627,14 @@ def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndar
         return known, np.fromiter(map(place.__getitem__, given), np.intp, len(given))
     whole = labels.dtype.kind in "iu" and len(labels) > 0
     if whole and int(labels.max()) - int(labels.min()) < 4 * len(labels):  # without a sort
-        low = int(labels.min())
-        code = offsets(labels, low)
+        code = offsets(labels, int(labels.min()))
         seen = np.bincount(code) > 0
-        known = [int(i) + low for i in np.flatnonzero(seen)]
+        known = np.flatnonzero(seen).astype(labels.dtype) + labels.min()  # what runs over comes round
         code = code if seen.all() else (np.cumsum(seen) - 1)[code]
     else:
-        values, code = np.unique(labels, return_inverse=True)
-        known, code = values.tolist(), code.ravel()
-    if ascending:
-        return known, code
-    order = np.argsort(firsts(code))
-    return [known[i] for i in order], np.argsort(order)[code]
+        known, code = np.unique(labels, return_inverse=True)
+    order = np.arange(len(known)) if ascending else np.argsort(firsts(code.ravel()))
+    return known[order].tolist(), code.ravel() if ascending else np.argsort(order)[code.ravel()]
 
 
 def firsts(code: np.ndarray) -> np.ndarray:
@@ -678,7 +674,7 @@ def seen_labels(*arrays: np.ndarray) -> list:
 
 def _distinct(values: np.ndarray) -> list:
     "Distinct labels; of integers a glance is enough that shows all there are between the ends."
-    head = np.unique(values[:BLOCK]) if values.dtype.kind in "iu" and len(values) else np.empty(0)
+    head = np.unique(values[:4096]) if values.dtype.kind in "iu" and len(values) else np.empty(0)
     if len(head) and len(head) == int(values.max()) - int(values.min()) + 1:
         return head.tolist()
     return numbered(values, ascending=values.dtype.kind in "iuf")[0]

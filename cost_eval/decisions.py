@@ -36,6 +36,7 @@ from cost_eval.core import (
     cheapest,
     check_1d,
     check_binary,
+    check_choice,
     check_costs,
     check_function,
     check_integer,
@@ -47,7 +48,6 @@ from cost_eval.core import (
     columns_by_class,
     cost_table,
     costs_and_priors,
-    dense,
     encode,
     firsts,
     generator,
@@ -176,7 +176,7 @@ def bayes_decisions(
         raise ValueError(f"costs: {len(c)} samples, but posteriors has {len(p)} rows; one each is needed")
     ratio = _prior_ratio(K, priors, train_priors, classes)[:, None]
     shifted = _shift_rows(c) * ratio if c.ndim == 2 else None
-    eps = _rounding(p)
+    eps = float(np.finfo(_float_type(p)).eps)
     chosen = np.empty(len(p), dtype=np.intp)
     for block in blocks(len(p), 8 * (2 * K + 2 * M + 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
@@ -187,10 +187,10 @@ def bayes_decisions(
     return label_array(range(M) if decisions is None else list(decisions), "decisions")[chosen]
 
 
-def _rounding(values) -> float:
-    "The step of numbers near 1 in the type of an array."
-    kind = str(getattr(values, "dtype", ""))
-    return float(np.finfo(kind if kind in ("float16", "float32") else "float64").eps)
+def _float_type(values) -> np.dtype:
+    "The floating point type of scores or posteriors, in which the caller will compare them."
+    kind = str(getattr(values, "dtype", "")).lower()
+    return np.dtype(kind if kind in ("float16", "float32") else "float64")
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> Any:
@@ -261,7 +261,7 @@ def naive_decision(costs: Costs, priors: Priors) -> int:
     c, _, p = costs_and_priors(costs, priors)
     if c.ndim != 2 or p.ndim != 1:
         raise ValueError(f"costs, priors: (K, M) and (K,) are needed, got shapes {c.shape}, {p.shape}")
-    return int(cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
+    return int(cheapest(p[None], _shift_rows(c), float(np.finfo(_float_type(priors)).eps))[0])
 
 # %% ../nbs/04_decisions.ipynb #95fb136f
 def _binary_costs(costs) -> np.ndarray:
@@ -726,15 +726,8 @@ def best_threshold_counted(
         values = _matrix_costs(curve, c, class_weight)
         k = _under(asked, curve, class_weight, k, values)
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
-    return _choice(curve, k, cost, _dtype(kind))
-
-
-def _dtype(kind) -> np.dtype:
-    "The type of the scores."
-    try:
-        return np.dtype(kind)
-    except TypeError:
-        raise ValueError(f"kind: {kind!r:.60} is no type of numbers; give scores.dtype") from None
+    kind = check_choice(str(kind), ("float16", "float32", "float64"), "kind")
+    return _choice(curve, k, cost, np.dtype(kind))
 
 
 def _choice(curve: ThresholdCounts, k, cost, kind: np.dtype) -> ThresholdChoice:
@@ -777,12 +770,6 @@ def _under(asked: tuple, curve, class_weight, free, values: np.ndarray) -> np.nd
     return np.where(met[free], free, np.argmax(limited <= least, axis=-1))
 
 # %% ../nbs/04_decisions.ipynb #2423cd6b
-def _float_type(scores) -> np.dtype:
-    "The floating point type in which the caller will compare the scores with a threshold."
-    kind = str(getattr(scores, "dtype", None) or dense(scores, "scores").dtype).lower()
-    return np.dtype(kind if kind in ("float16", "float32") else "float64")
-
-
 def _between(low, high, kind: np.dtype):
     "The middle of (low, high] as a number of a floating point type, or `high` where there is none."
     with np.errstate(invalid="ignore"):

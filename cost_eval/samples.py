@@ -594,10 +594,9 @@ def labelled_rows(
 
 def _propensity(propensity, n: int) -> np.ndarray:
     "(N,) probabilities above 0."
-    if propensity is None:
-        return np.ones(n)
     hint = "no weight stands for those never labelled: label some at random, or use bounds_without_labels"
-    chance = check_range(propensity, "propensity", 0, 1, ends="(]", hint=hint)
+    given = 1.0 if propensity is None else propensity
+    chance = check_range(given, "propensity", 0, 1, ends="(]", hint=hint)
     return check_1d(chance, "propensity", n) if np.ndim(chance) else np.full(n, chance)
 
 # %% ../nbs/06_samples.ipynb #smp035
@@ -762,8 +761,7 @@ def told_by_costs(found: ExampleCosts, y: np.ndarray, clusters: np.ndarray | Non
     >>> told_by_costs(ExampleCosts(fp=5, fn=20.0 + np.arange(100) % 7), y)
     ''
     """
-    K = len(found.classes)
-    rows = np.arange(len(y))
+    K, rows = len(found.classes), np.arange(len(y))
     if clusters is not None:
         rows = np.unique(numbered(clusters)[1] * K + y, return_index=True)[1]
     for name, column in _columns_of_costs(found):

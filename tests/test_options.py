@@ -140,7 +140,8 @@ def unfitted(**options):
 
 
 def fitted(cls, costs, **options):
-    return unfitted(**options).fit(X, Y).predict_proba(X)
+    model = unfitted(**options).fit(X, Y)
+    return np.append(model.predict_proba(X), model.score(X, Y))
 
 
 def after_fit(fit, *args, **options):
