@@ -541,7 +541,7 @@ def which_is_positive(seen: list, option: bool = True) -> str:
     return (
         f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
         f"{either}name the classes of the costs, negative first: CostMatrix.binary(fp=..., fn=..., "
-        f"classes=[{one!r}, {other!r}]), of a frame whose rows stand in that order CostMatrix.from_frame(costs)"
+        f"classes=[{one!r}, {other!r}]), of a frame of rows in that order CostMatrix.from_frame(costs)"
     )
 
 

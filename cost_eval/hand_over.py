@@ -162,9 +162,8 @@ def _answers(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, S
 def _errors(y_true, model, scores) -> Any:
     "Costs whose classes are those of the model: every error costs 1."
     values = model.values if isinstance(model, (Posteriors, Decisions)) else model
-    named = getattr(model, "classes", None) if isinstance(model, Posteriors) else None
     if np.ndim(values) == 2:
-        named = getattr(values, "columns", named)
+        named = getattr(values, "columns", getattr(model, "classes", None))
         return CostMatrix.zero_one(np.shape(values)[1], classes=named)
     if scores is None:
         return np.array([[0.0, 1], [1, 0]])

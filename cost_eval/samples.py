@@ -27,7 +27,7 @@ from dataclasses import field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy import stats
@@ -409,11 +409,13 @@ def read_samples(
         notes += _doubts(model, argument, y, weight, single, np.ndim(_values(given)) == 2)
     others = {"clusters": clusters, "groups": groups}
     rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
-    units = (table if isinstance(table, ExampleCosts) else None, weight, *rows)
+    clustered, grouped = rows
+    own = table if isinstance(table, ExampleCosts) else None
     taken = {name: _words(model, single) for name, model in read.items()}
     known = check_flag(costs_known, "costs_known")
     called = keys.names() if called is None else called
-    return Samples(y, read, single, *units, taken, tuple(notes + keys.notes + said), called, read_as, known)
+    notes = tuple(notes + keys.notes + said)
+    return Samples(y, read, single, own, weight, clustered, grouped, taken, notes, called, read_as, known)
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -715,14 +717,13 @@ def _two_labels(labels: np.ndarray) -> list:
 
 def _named(table, origin: str, classes: tuple):
     "The costs with these classes: a frame's put in their order, those without names called so."
-    mine, decisions = (table.classes, table.decisions), table.decisions
-    if set(decisions) == set(table.classes):
-        decisions = classes
-    array = table.array
+    decisions = classes if set(table.decisions) == set(table.classes) else table.decisions
     if origin == "frame":
-        array = reordered(array, mine, (classes, decisions), "costs", "the samples")
+        labels = table.classes, table.decisions
+        array = reordered(table.array, labels, (classes, decisions), "costs", "the samples")
+        return CostMatrix(array, classes=classes, decisions=decisions)
     kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
-    return kind(array, classes=classes, decisions=decisions)
+    return kind(table, classes=classes, decisions=decisions)
 
 
 def _positive_needed(given, model, labels: np.ndarray, costs):
@@ -1000,7 +1001,7 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
 
 def _right_at(given, argument: str, costs: CostMatrix):
     "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
-    said, classes = (getattr(given, name, None) for name in ("priors", "classes"))
+    said, classes = (cast(Any, getattr(given, name, None)) for name in ("priors", "classes"))
     if said is None or isinstance(said, str):
         check_choice(said or "sample", ("sample", "deployment"), f"{argument}.priors")
         return None if said == "sample" else said
@@ -1041,8 +1042,8 @@ def _read_probability(p: np.ndarray, given, argument: str, costs: CostMatrix) ->
     "Posteriors of two classes from that of one."
     if p.min(initial=0) < 0 or p.max(initial=0) > 1:
         ways = "divide percentages by 100, a score is Scores(...)"
-        raise ValueError(f"{argument}: {p.max():g}, but probabilities lie in [0, 1]; {ways}")
-    classes = getattr(given, "classes", None)
+        raise ValueError(f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {ways}")
+    classes: Any = getattr(given, "classes", None)
     label = [costs.classes[1] if classes is None else classes] if np.ndim(classes) == 0 else list(classes)
     place = positions(objects(label), costs.classes)
     if place is None or len(place) != 1:
@@ -1076,8 +1077,8 @@ def _kind_of(array: np.ndarray, costs: CostMatrix) -> type:
         return Decisions
     own = [float(written(label)) for label in costs.decisions if _are_numbers([written(label)])]
     coded = [0, 1] if costs.decisions == costs.classes and len(costs.decisions) == 2 else []
-    for labels in filter(None, (own, coded)):
-        if np.isin(array[:100], labels).all() and np.isin(array, labels).all():  # a glance saves a search
+    for labels in (own, coded):
+        if len(labels) and np.isin(array[:100], labels).all() and np.isin(array, labels).all():  # a glance first
             return Decisions
     return Posteriors if array.min() >= 0 and array.max() <= 1 else Scores
 
@@ -1252,14 +1253,14 @@ def _refuse_sums(table: dict, classes: list):
     "`ValueError` for as many columns as classes that add up to the same in each row, as one model's do."
     K = len(classes)
     few = math.comb(len(table), K) <= 5_000
-    for own in combinations(table, K) if few else [tuple(table)]:
+    for own in map(list, combinations(table, K)) if few else [list(table)]:
         columns = [table[c] for c in own]
         if K > 1 and _alike_sums([c[:50] for c in columns]) and _alike_sums(columns):  # a glance first
             raise ValueError(
-                f"models: the rows of {list(own)} add up to one number, as those of one model do, but they "
-                f"are not called as the classes {classes}. If they are one model, say whose probability each "
-                f"is, Posteriors(frame[{list(own)}].to_numpy(), classes=[...]), or give one of two scores "
-                f"alone, Scores(frame[column]); if each is a model, dict(frame[{list(own)}])"
+                f"models: the rows of {own} add up to one number, as those of one model do, but they are not "
+                f"called as the classes {classes}. If they are one model, say whose probability each is, "
+                f"Posteriors(frame[{own}].to_numpy(), classes=[...]), or give one of two scores alone, "
+                f"Scores(frame[column]); if each is a model, dict(frame[{own}])"
             )
 
 
@@ -1568,7 +1569,7 @@ def read_file(
     return _read(source, name, sep, decimal, index_col=index_col)
 
 
-def _read(source, name, sep, decimal: str, **options):
+def _read(source: Any, name, sep, decimal: str, **options):
     "The table, or with `chunksize` its blocks; `options` of pandas for a CSV file or a sheet."
     if not isinstance(source, (bytes, bytearray, str, Path)):
         raise ValueError(f"source: a path or a file's bytes are needed, got {source!r:.60}")
@@ -1578,7 +1579,8 @@ def _read(source, name, sep, decimal: str, **options):
         what = f"a folder; name the files in it, {name}/*{path.suffix}" if path.is_dir() else "no such file"
         raise ValueError(f"{name}: {what}")
     kind, how = _how(name, sep)
-    opened = (lambda: path) if path else (lambda: io.BytesIO(source))
+    content: Any = source
+    opened = (lambda: path) if path else (lambda: io.BytesIO(content))
     with _refused(name, kind):
         if kind in ("CSV", "Excel"):
             _check_names(kind, opened, how)

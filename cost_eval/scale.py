@@ -55,7 +55,8 @@ def _blocks(data, columns: dict) -> list:
     "The arguments of a function as delayed dictionaries of arrays, one a block of rows."
     given = {name: value for name, value in columns.items() if value is not None}
     if data is not None:
-        return [dask.delayed(_checked_block)(part, given) for part in _named_columns(data, given).to_delayed()]
+        parts = _named_columns(data, given).to_delayed()
+        return [dask.delayed(_checked_block)(part, given) for part in parts]
     lazy = [value for value in given.values() if hasattr(value, "dask")]
     if not lazy:
         raise ValueError("arguments: Dask arrays or series are needed, or data= and names of columns")
@@ -91,7 +92,7 @@ _CUT_ALIKE = (
 
 
 def _checked_block(block, names: dict | None = None) -> dict:
-    "A block as arrays of one length, of the same rows where these have labels; by names of a frame's columns."
+    "A block as arrays of one length, of the same rows where these have labels, by name of a frame's columns."
     block = block if names is None else {name: block[column] for name, column in names.items()}
     rows = Rows(_CUT_ALIKE)
     for name, value in block.items():
