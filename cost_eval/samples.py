@@ -1077,8 +1077,8 @@ def _kind_of(array: np.ndarray, costs: CostMatrix) -> type:
         return Decisions
     own = [float(written(label)) for label in costs.decisions if _are_numbers([written(label)])]
     coded = [0, 1] if costs.decisions == costs.classes and len(costs.decisions) == 2 else []
-    for labels in (own, coded):
-        if len(labels) and np.isin(array[:100], labels).all() and np.isin(array, labels).all():  # a glance first
+    for labels in (own, coded):  # a glance saves a search
+        if len(labels) and np.isin(array[:100], labels).all() and np.isin(array, labels).all():
             return Decisions
     return Posteriors if array.min() >= 0 and array.max() <= 1 else Scores
 
