@@ -320,7 +320,7 @@ test_bad_input = refuses({
     "weight": (lambda: scale.confusion_counts("y", "rule", sample_weight="p", data=LAZY.assign(p=-1.)),
                "block 0: sample_weight: -1 at position 0"),
     "no model": (lambda: scale.evaluate("y", {}, COSTS, data=LAZY), "at least one is needed"),
-    "width": (lambda: scale.evaluate("y", {"m": ["p", "p", "p"]}, COSTS, data=LAZY), "there are 2 classes"),
+    "width": (lambda: scale.evaluate("y", {"m": ["p", "p", "p"]}, COSTS, data=LAZY), "columns for 2 classes"),
     "rows=": (lambda: scale.evaluate("y", ONE, COSTS, data=LAZY, rows=0), "rows"),
     "groups": (lambda: scale.evaluate(LAZY["y"], {"m": LAZY["rule"]}, COSTS, groups=FRAME["y"]),
                "groups: a Series beside Dask collections"),
