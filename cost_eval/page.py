@@ -6,16 +6,17 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .core import Axes, DataFrame, Figure
+from .core import Axes, DataFrame, Figure, Numbers
 
 # %% auto #0
-__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines', 'scenario_words',
-           'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'panels_of', 'draw_panel',
-           'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page', 'markdown_page',
-           'flat_metrics', 'as_dict']
+__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'Robustness', 'what_changes', 'Line', 'robustness_map', 'axes_around',
+           'nearest_changes', 'cost_line', 'model_color', 'has_ratio', 'why_no_map', 'caveats', 'gap_lines',
+           'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines', 'short_ladder', 'panels_of',
+           'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html', 'brief_html', 'web_page',
+           'markdown_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -25,8 +26,13 @@ from html import escape
 from importlib import resources
 
 import numpy as np
+from scipy.ndimage import uniform_filter
+from scipy.special import logit
 
+from .bootstrap import Sample, sample_interval
+from .comparisons import Losses
 from cost_eval.core import (
+    Result,
     cheapest_first,
     check_choice,
     check_range,
@@ -36,16 +42,12 @@ from cost_eval.core import (
     pandas,
     percent,
     ratio,
+    result,
 )
 from .costs import CostMatrix
 from .decisions import reliability
+from .mean_law import share_above
 from .plotting import COLORS, STYLE, display_name, ensure_axes, label_lines
-from cost_eval.robustness import (
-    cost_line,
-    model_color,
-    nearest_changes,
-    what_changes,
-)
 
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
@@ -234,6 +236,493 @@ def _ends(row, sign: int = 1) -> str:
     "The ends of an interval, or of the same difference the other way round."
     low, high = sorted((sign * row["low"], sign * row["high"]))
     return f"{four_digits(low)} to {four_digits(high)}"
+
+# %% ../nbs/58_page.ipynb #d9353caa
+@result
+class Robustness(Result):
+    """Which model is the cheapest over the plane of cost ratio and prevalence, and where the lead is noise.
+
+    Each model decides by its own rule anew at every cost ratio and prevalence; given decisions stay as they
+    are.
+
+    Attributes
+    ----------
+    winner : ndarray
+        (R, P) position in `models` of the cheapest; `len(models)` and above: a constant decision (0, then 1)
+    sure : ndarray
+        (R, P) booleans: does the engine tell the cheapest from the next, each class a sample of its own, at
+        the level that Bonferroni's correction for all pairs of models asks for?
+    cost : ndarray
+        (models + 2, R, P) expected cost per case, in units of a false positive; the last two are the
+        constant decisions
+    standard_error : ndarray
+        (models + 2, R, P) of the cost, each class's sample as large as it is
+    cost_ratios : ndarray
+        (R,) C_FN / C_FP
+    prevalences : ndarray
+        (P,) shares of positives
+    models : tuple
+        names
+    at : tuple
+        cost ratio and prevalence of the report
+    confidence : float
+        of `sure`
+    rules : tuple
+        by which the models decide
+    changes : tuple
+        which is the cheapest `at` the report's setting, and the nearest others: `nearest_changes`
+    """
+
+    winner: np.ndarray
+    sure: np.ndarray
+    cost: np.ndarray
+    standard_error: np.ndarray
+    cost_ratios: np.ndarray
+    prevalences: np.ndarray
+    models: tuple
+    at: tuple
+    confidence: float
+    rules: tuple = ()
+    changes: tuple = (0, {})
+
+    @property
+    def names(self) -> tuple:
+        "The models and the two constant decisions."
+        return (*self.models, "always negative", "always positive")
+
+    def to_frame(self) -> DataFrame:
+        "As a pandas DataFrame: a row per cost ratio and prevalence."
+        r, p = np.meshgrid(self.cost_ratios, self.prevalences, indexing="ij")
+        winners = np.asarray(self.names, object)[self.winner]
+        columns = {"cost_ratio": r, "prevalence": p, "winner": winners, "sure": self.sure}
+        return pandas().DataFrame({name: values.ravel() for name, values in columns.items()})
+
+    def words(self) -> str:
+        "Who wins at the report's cost ratio and prevalence, and from where on another does."
+        return _map_in_words(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The map: a colour a winner, strong and outlined where the lead is outside the noise, pale
+        elsewhere, a dot at the report's own setting.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            where to draw
+
+        Returns
+        -------
+        Axes
+            prevalence spaced by the logarithm of its odds, cost ratio by its logarithm
+        """
+        return _plot_map(self, ensure_axes(ax, figsize=(4.9, 4)))
+
+# %% ../nbs/58_page.ipynb #8b9b1b1e
+def _map_in_words(found: Robustness) -> str:
+    "The winner at the dot, and the borders around it."
+    ratio, prevalence = found.at
+    rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
+    by, best = f" by the rule {rules}" if found.rules else "", found.names[found.changes[0]]
+    away = logit(found.prevalences) - logit(prevalence)
+    near = np.abs(np.log(found.cost_ratios / ratio)).argmin(), np.abs(away).argmin()
+    clear = ", and its lead is clear" if found.sure[near] else ""
+    return (
+        f"If a miss costs {ratio:.3g} times a false alarm and {100 * prevalence:.3g} % are positive, "
+        f"{best} is the cheapest{clear}. {what_changes(found.names, found.at, found.changes)} "
+        f"What matters is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
+        "half the one and twice the other give the same answer. "
+        f"On {100 * found.sure.mean():.0f} % of the map the cheapest has a clear lead (outside the noise, "
+        f"level {percent(found.confidence)}, corrected for the number of pairs of models, not of points). "
+        f"Each model decides anew at each setting{by}."
+    )
+
+
+def what_changes(names: Any, at: tuple, changes: tuple) -> str:
+    """The cost ratios and prevalences beyond which another choice is the cheapest, in a sentence.
+
+    Parameters
+    ----------
+    names : sequence of str
+        of the models and the two constant decisions
+    at : tuple
+        cost ratio and prevalence of the report
+    changes : tuple
+        from `nearest_changes`
+
+    Returns
+    -------
+    str
+        a sentence
+
+    Examples
+    --------
+    >>> what_changes(["a", "never", "always"], (10, 0.1), (0, {0.5: 1})).partition(",")[0]
+    'At a cost ratio below about 5 (here 10)'
+    """
+    here, others = changes
+    ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
+
+    def share(times) -> str:
+        odds = times * at[1] / (1 - at[1])
+        return f"{_round(100 * odds / (1 + odds))} %"
+
+    if not others:
+        wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
+        often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
+        return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
+    side = {factor: "above" if factor > 1 else "below" for factor in others}
+    there = " or ".join(f"{side[times]} about {_round(times * at[0])}" for times in others)
+    often = " or ".join(f"{side[times]} about {share(times)}" for times in others)
+    each = ", ".join(f"{names[other]} {side[times]}" for times, other in others.items())
+    who = [*dict.fromkeys(names[other] for other in others.values())]
+    then = f"{who[0]} would be the cheapest" if len(who) == 1 else f"another would be the cheapest: {each}"
+    return f"At a cost ratio {there} {ratio}, or a prevalence {often} {prevalence}, {then}."
+
+
+def _round(value: float) -> str:
+    "Three digits, without an exponent."
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+# %% ../nbs/58_page.ipynb #4468a8e9
+class Line(NamedTuple):
+    """One model on the map.
+
+    Attributes
+    ----------
+    name, rule : str
+        the model and the rule by which it decides
+    decisions : ndarray
+        (N,) at the report's own setting
+    levels : callable or None
+        (L,) logarithms of odds -> (N,) where each sample turns positive, as the odds grow, or (D, N) in draws
+        of the folds; None: decisions stay as they are
+    """
+
+    name: str
+    rule: str
+    decisions: np.ndarray
+    levels: Callable | None
+
+
+def _levels(line: Line, odds: np.ndarray) -> np.ndarray:
+    """(N,) at which level each sample turns positive, as the odds k = r pi / (1 - pi) of the setting grow,
+    whose logarithms are `odds`: samples are positive at levels from this one on; `len(odds)` is never.
+    """
+    found = None if line.levels is None else line.levels(odds)
+    return np.where(line.decisions == 1, 0, len(odds)) if found is None else found
+
+
+def _joint_rates(case: Losses, levels: list, L: int) -> np.ndarray:
+    """(S, S, 2, L) share of each class that two sets of decisions both get wrong, at each level; of levels in
+    several draws of the folds, (D, N), the mean over the draws that both have, the first ones.
+    """
+    levels = [np.atleast_2d(level) for level in levels]
+    S, rates = len(levels), np.empty((len(levels), len(levels), 2, L))
+    weight, sizes = np.ones(len(case.y)) if case.mass is None else case.mass, case.class_sizes
+    for c, both in ((0, np.maximum), (1, np.minimum)):  # alarms from the later on, misses before the earlier
+        own, mass = [level[:, case.y == c] for level in levels], weight[case.y == c]
+        for a in range(S):
+            for b in range(a, S):
+                ends = [np.bincount(both(*one), mass, L + 1) for one in _in_common(own[a], own[b])]
+                turned = np.mean(ends, axis=0)
+                share = np.minimum(np.cumsum(turned)[:L] / sizes[c], 1)  # all weights may add up to 1 + 2e-16
+                rates[a, b, c] = rates[b, a, c] = 1 - share if c else share
+    return rates
+
+
+def _in_common(one: np.ndarray, other: np.ndarray) -> Iterator:
+    "The draws that two have in common; what has none stands beside each."
+    if len(one) == 1 or len(other) == 1:
+        one, other = np.broadcast_arrays(one, other)
+    return zip(one, other)
+
+# %% ../nbs/58_page.ipynb #dbe6c807
+def robustness_map(
+    case: Losses,
+    lines: list,
+    cost_ratios: np.ndarray,
+    prevalences: np.ndarray,
+    at: tuple,
+    confidence: float,
+) -> Robustness:
+    """The map: counts along one line of odds serve the whole plane.
+
+    Parameters
+    ----------
+    case : Losses
+        the samples, two classes and decisions
+    lines : list of Line
+        the models
+    cost_ratios, prevalences : ndarray
+        (R,) and (P,), ascending
+    at : tuple
+        cost ratio and prevalence of the report
+    confidence : float
+        of `sure`
+
+    Returns
+    -------
+    Robustness
+        the map
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
+    >>> case = Losses(y, priors, True, costs=CostMatrix.binary(fp=1, fn=4))
+    >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
+    >>> found = robustness_map(case, [bold], np.array([1.0, 4.0]), np.array([0.2, 0.5]), (4.0, 0.2), 0.95)
+    >>> found.cost[0].round(3).tolist(), found.names[found.winner[1, 1]]
+    ([[0.2, 0.125], [0.2, 0.125]], 'bold')
+    """
+    S, (r, p) = len(lines), np.meshgrid(cost_ratios, prevalences, indexing="ij")
+    k = r * p / (1 - p)
+    odds, place = np.unique(np.round(np.log(k), 12), return_inverse=True)  # equal products stand once
+    place = place.reshape(k.shape)
+    constant = [np.full(len(case.y), level) for level in (len(odds), 0)]  # never positive, always positive
+    both = _joint_rates(case, [*(_levels(line, odds) for line in lines), *constant], len(odds))
+    own = both[np.arange(S + 2), np.arange(S + 2)][:, :, place]
+    weights = np.stack([1 - p, p * r])  # what an error of each class costs per case
+    cost = np.einsum("scrp,crp->srp", own, weights)
+    sizes = case.effective_sizes[:, None, None]
+    error = np.sqrt(np.einsum("scrp,crp->srp", own * (1 - own), weights**2 / sizes))
+    place_first = np.concatenate([cost[S:], cost[:S]]).argmin(0)  # a tie goes to the constant decision
+    winner = np.where(place_first < 2, S + place_first, place_first - 2)
+    level = (1 - confidence) / max(1, S * (S - 1) // 2)
+    sure = _clear(case, both, cost, place, odds, level)
+    names, rules = tuple(line.name for line in lines), tuple(line.rule for line in lines)
+    changes = nearest_changes(case, lines, at)
+    found = winner, sure, cost, error, cost_ratios, prevalences, names, at, confidence, rules
+    return Robustness(*found, changes)
+
+
+def axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Cost ratios and prevalences a hundredth to a hundred times one's own (of odds), these among them.
+
+    Parameters
+    ----------
+    cost_ratio : float
+        C_FN / C_FP, above 0
+    prevalence : float
+        share of positives, in (0, 1)
+
+    Returns
+    -------
+    tuple of ndarray
+        (101,) cost ratios and (101,) prevalences, ascending
+
+    Examples
+    --------
+    >>> ratios, prevalences = axes_around(10, 0.01)
+    >>> ratios[[0, 50, 100]].round(6).tolist(), float(prevalences[50])
+    ([0.1, 10.0, 1000.0], 0.01)
+    """
+    odds = np.geomspace(1e-2, 1e2, 101) * prevalence / (1 - prevalence)
+    ratios, prevalences = np.geomspace(1e-2, 1e2, 101) * cost_ratio, odds / (1 + odds)
+    ratios[50], prevalences[50] = cost_ratio, prevalence
+    return ratios, prevalences
+
+# %% ../nbs/58_page.ipynb #55ne0002
+def nearest_changes(case: Losses, lines: list, at: tuple) -> tuple[int, dict]:
+    """The nearest cost ratios times odds, below and above, at which another decision is the cheapest.
+
+    Parameters
+    ----------
+    case : Losses
+        the samples, two classes and decisions
+    lines : list of Line
+        the models
+    at : tuple
+        cost ratio and prevalence of the report
+
+    Returns
+    -------
+    tuple
+        position in `lines` of what is the cheapest at `at`, `len(lines)` and above being the constant
+        decisions; and by which factor the product of cost ratio and odds changes -> what is the cheapest
+        there: below, above, none where nothing changes down to a hundredth, up to a hundred times
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> y = np.repeat([0, 1], [80, 20])
+    >>> case = Losses(y, np.array([0.8, 0.2]), True, costs=CostMatrix.binary(fp=1, fn=4))
+    >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
+    >>> here, changes = nearest_changes(case, [bold], (4.0, 0.2))
+    >>> here, {round(factor, 6): other for factor, other in changes.items()}
+    (0, {0.25: 1})
+    """
+    factor = np.geomspace(1e-2, 1e2, 401)
+    product = factor * at[0] * at[1] / (1 - at[1])
+    odds = np.round(np.log(product), 12)
+    rates = [_joint_rates(case, [_levels(line, odds)], len(odds))[0, 0] for line in lines]
+    costs = [alarms + product * misses for alarms, misses in rates]
+    cost = np.stack([product, np.ones_like(product), *costs])
+    winner = cost.argmin(0)  # a tie goes to the constant decision
+    here, changes = winner[200], {}
+    other = np.flatnonzero(winner != here)
+    for beyond, step in ((other[other < 200][-1:], 1), (other[other > 200][:1], -1)):
+        for k in beyond:  # where both lines meet, straight between the points
+            lead = cost[winner[k], [k + step, k]] - cost[here, [k + step, k]]
+            share = ratio(lead[0], lead[0] - lead[1], undefined=0.0)
+            changes[float(factor[k + step] + share * (factor[k] - factor[k + step]))] = int(winner[k])
+    return int(here - 2) % len(cost), {at: (k - 2) % len(cost) for at, k in changes.items()}
+
+# %% ../nbs/58_page.ipynb #ef291767
+def _clear(case: Losses, both, cost, place, odds, level: float) -> np.ndarray:
+    "Does the engine find the cheapest cheaper than the next? (R, P)"
+    first, second = np.argsort(cost, axis=0, kind="stable")[:2]
+    asked, where = np.unique(np.stack([place, first, second]).reshape(3, -1), axis=1, return_inverse=True)
+    place, first, second = asked
+    n, a = np.empty((len(place), 2, 3)), np.empty((len(place), 2, 3))
+    for c in range(2):
+        shared = both[first, second, c, place]
+        wrong = np.stack([both[k, k, c, place] - shared for k in (first, second)], -1)
+        shares = np.maximum(np.concatenate([wrong, 1 - wrong.sum(-1, keepdims=True)], -1), 0)
+        n[:, c] = np.round(shares * case.effective_sizes[c], 9)
+        price = np.exp(odds[place]) if c else np.ones(len(place))  # only their ratio matters
+        a[:, c] = price[:, None] * np.array([1.0, -1.0, 0.0])  # the first errs alone, the second
+    return _rejects(n, a, level)[where.ravel()].reshape(cost.shape[1:])
+
+
+def _rejects(n, a, level) -> np.ndarray:
+    """(N,) whether the sum of means of strata (N, S, C) is below 0 at this level, two-sided. Where its mean,
+    with one more unit in each stratum, is not negative or far below 0 (Cantelli's inequality), that is plain.
+    """
+    shape = n + (np.arange(n.shape[-1]) == a.argmax(-1)[..., None])
+    total = shape.sum(-1)
+    mean = (shape * a).sum(-1) / total
+    spread = (shape * (a - mean[..., None]) ** 2).sum(-1) / total / (total + 1)
+    mean, variance = mean.sum(-1), spread.sum(-1)
+    found = (mean < 0) & (2 * variance < level * (variance + mean**2))
+    open_ = np.flatnonzero((mean < 0) & ~found)
+    if len(open_):
+        ones, zeros = np.ones(a[open_].shape), np.zeros(len(open_))
+        found[open_] = 2 * share_above(n[open_], a[open_], ones, zeros, rough=True) < level
+    return found
+
+# %% ../nbs/58_page.ipynb #223fd14a
+def cost_line(
+    case: Losses, lines: list, cost_ratios: Numbers, prevalences: Numbers, confidence: float
+) -> np.ndarray:
+    """What each model costs along a line of the plane, deciding anew at each point.
+
+    Parameters
+    ----------
+    case : Losses
+        the samples, two classes and decisions
+    lines : list of Line
+        S models
+    cost_ratios, prevalences : ndarray
+        (L,) each
+    confidence : float
+        of the intervals, each class a sample of its own
+
+    Returns
+    -------
+    ndarray
+        (S, 3, L) costs in units of a false positive, and the ends of their intervals
+
+    Examples
+    --------
+    >>> from cost_eval.costs import CostMatrix
+    >>> y, priors = np.repeat([0, 1], [80, 20]), np.array([0.8, 0.2])
+    >>> case = Losses(y, priors, True, costs=CostMatrix.binary(fp=1, fn=4))
+    >>> bold = Line("bold", "as given", np.where(np.arange(100) < 20, 1, y), None)
+    >>> cost_line(case, [bold], [4, 4], [0.2, 0.5], 0.95)[:, 0].round(3).tolist()
+    [[0.2, 0.125]]
+    """
+    r, p = np.asarray(cost_ratios, float), np.asarray(prevalences, float)
+    odds, place = np.unique(np.round(np.log(r * p / (1 - p)), 12), return_inverse=True)
+    size, price = case.effective_sizes.astype(float), np.stack([1 - p, p * r], -1)
+    found = []
+    for line in lines:
+        wrong = _joint_rates(case, [_levels(line, odds)], len(odds))[0, 0].T[place]  # (L, 2) of each class
+        m = np.round(size[:, None] * np.stack([wrong, 1 - wrong], -1), 9)
+        a = price[..., None] * np.array([1.0, 0.0])
+        asked = sample_interval(Sample(m, a, kind="strata"), confidence=confidence)
+        found.append((asked.mean, asked.low, asked.high))
+    return np.array(found)
+
+# %% ../nbs/58_page.ipynb #81a50b3f
+_STRONG = (*COLORS[:2], "#4d4d4d", "#767676", "#9a9a9a", "#bcbcbc")
+
+
+def model_color(k: int) -> str:
+    """Colour of a report's k-th model, the same in every panel: two strong ones, then greys.
+
+    Parameters
+    ----------
+    k : int
+        position among the report's models, from 0
+
+    Returns
+    -------
+    str
+        hexadecimal
+
+    Examples
+    --------
+    >>> model_color(0), model_color(2), model_color(40)
+    ('#3f90da', '#4d4d4d', '#bcbcbc')
+    """
+    return _STRONG[min(k, len(_STRONG) - 1)]
+
+
+def _plot_map(found: Robustness, ax):
+    "Draw the map."
+    to_rgb = optional_import("matplotlib.colors", extra="book").to_rgb
+    looks = [model_color(k) for k in range(len(found.models))]
+    colors = np.array([to_rgb(color) for color in (*looks, "#8a8a8a", "#4d4d4d")])
+    x, y = found.prevalences, found.cost_ratios
+    strength = np.where(found.sure, 0.5, 0.16)[..., None]
+    tint = 1 - strength * (1 - colors[found.winner])
+    ax.pcolormesh(x, y, tint, shading="nearest", rasterized=True)
+    if found.sure.any() and not found.sure.all():
+        ax.contour(x, y, found.sure, levels=[0.5], colors="#333333", linewidths=1.1, linestyles="-")
+    ax.contour(x, y, found.winner, levels=np.arange(0.5, len(colors)), colors="#777777", linewidths=0.5)
+    ax.plot(found.at[1], found.at[0], "o", ms=9, mfc="white", mec="black", zorder=5)
+    here = dict(xytext=(8, 0), textcoords="offset points", va="center", fontsize=9, weight="bold")
+    ax.annotate("here", found.at[::-1], **here)
+    share = np.bincount(found.winner.ravel()) / found.winner.size
+    taken = _around_the_dot(found)
+    for k in np.flatnonzero(share > 0.01):
+        strong, pale = (free & (found.winner == k) for free in (found.sure & ~taken, ~found.sure & ~taken))
+        i, j, fits = _label_place(strong if strong.sum() > pale.sum() else pale, len(found.names[k]))
+        box = None if fits else {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
+        ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
+    ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
+    _ticks(ax.xaxis, x, _PREVALENCES, lambda v: f"{100 * v:g} %")
+    _ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
+    ax.set_title("who is the cheapest\noutlined, strong: told from the next", fontsize=10)
+    ax.grid(False)
+    return ax
+
+
+_PREVALENCES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+
+
+def _ticks(axis, shown, places, said) -> None:
+    "Ticks at those places that are on the axis, with what is said there, and no others."
+    places = [v for v in places if shown[0] <= v <= shown[-1]]
+    axis.set_ticks(places, [said(v) for v in places])
+    axis.set_ticks([], minor=True)
+
+
+def _around_the_dot(found: Robustness) -> np.ndarray:
+    "The cells under the dot and its word."
+    y, x = np.log(found.cost_ratios / found.at[0]), logit(found.prevalences) - logit(found.at[1])
+    up, right = y / np.ptp(y), x / np.ptp(x)
+    return np.logical_and.outer(abs(up) < 0.04, (-0.04 < right) & (right < 0.18))
+
+
+def _label_place(area: np.ndarray, letters: int) -> tuple[int, int, bool]:
+    "The cell around which a word of so many letters lies in the area, as far as it can, and whether it does."
+    word = np.ceil(np.array([0.06, 0.02 * letters + 0.03]) * area.shape).astype(int)
+    inside = [uniform_filter(area.astype(float), k * word, mode="constant") for k in (1, 2)]
+    found = np.unravel_index((inside[0] + 0.1 * inside[1]).argmax(), area.shape)
+    i, j = np.clip(found, word // 2, np.array(area.shape) - 1 - word // 2)  # not over the edge of the map
+    return int(i), int(j), bool(inside[0][i, j] > 0.97)
 
 # %% ../nbs/58_page.ipynb #8685a40d
 def has_ratio(costs: CostMatrix) -> bool:

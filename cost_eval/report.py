@@ -77,7 +77,7 @@ from .decisions import AffineCalibrator, read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
-from .robustness import Line, Robustness, axes_around, robustness_map
+from .page import Line, Robustness, axes_around, robustness_map
 from cost_eval.samples import (
     Samples,
     labelled_rows,

@@ -13,7 +13,6 @@ from test_verdicts import COSTS, N, made, map_agrees, says, sentences_agree
 
 import cost_eval.page as page
 import cost_eval.report as report_module
-import cost_eval.robustness as robustness
 from cost_eval.bootstrap import difference, independent_difference
 from cost_eval.core import four_digits, holm
 from cost_eval.confusion import confusion_counts, joint_counts
@@ -53,7 +52,7 @@ def change_agrees(r):
     if "map" in r.panels:
         ratio, prevalence = r.costs.cost_ratio, r.priors[1]
         factor = np.geomspace(.01, 100, 401)
-        found = robustness.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence,
+        found = page.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence,
                 (1 + prevalence) / 2]), (ratio, prevalence), .95)
         names = [*found.models, f"always {r.decisions[0]}", f"always {r.decisions[1]}"]
         winner = found.winner[:, 0]
@@ -240,20 +239,20 @@ SLIPS = {
                                      '"told apart" if not row["told_apart"]'),
     "approximate the other way round": (page, "_lines", "turned = -way if", "turned = way if"),
     "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
-    "above is below": (robustness, "what_changes", '"above" if factor > 1 else "below"',
+    "above is below": (page, "what_changes", '"above" if factor > 1 else "below"',
                        '"below" if factor > 1 else "above"'),
-    "prevalence for odds": (robustness, "what_changes", "odds / (1 + odds)", "odds"),
-    "here for there": (robustness, "what_changes", "names[other] for", "names[here] for"),
+    "prevalence for odds": (page, "what_changes", "odds / (1 + odds)", "odds"),
+    "here for there": (page, "what_changes", "names[other] for", "names[here] for"),
     "constants exchanged": (page, "_change", "in report.decisions", "in report.decisions[::-1]"),
     "one case fewer": (page, "_cases", "np.floor(many[k]) + 1", "np.floor(many[k])"),
     "the other sign": (page, "_cases", "case.losses(other) - case.losses(decided)",
                        "case.losses(decided) - case.losses(other)"),
     "the safer rival": (page, "_undone", "min(found)", "max(found)"),
-    "nearest for farthest": (robustness, "nearest_changes", "[-1:], 1)", "[:1], 1)"),
-    "a tie to the model": (robustness, "nearest_changes", "np.ones_like(product)", "0 * product"),
-    "one-sided": (robustness, "_rejects", "2 * share_above", "share_above"),
-    "told where it is not": (robustness, "_words", "if found.sure[near]", "if not found.sure[near]"),
-    "the loser wins": (robustness, "_words", "names[found.changes[0]]", "names[found.changes[0] - 1]"),
+    "nearest for farthest": (page, "nearest_changes", "[-1:], 1)", "[:1], 1)"),
+    "a tie to the model": (page, "nearest_changes", "np.ones_like(product)", "0 * product"),
+    "one-sided": (page, "_rejects", "2 * share_above", "share_above"),
+    "told where it is not": (page, "_map_in_words", "if found.sure[near]", "if not found.sure[near]"),
+    "the loser wins": (page, "_map_in_words", "names[found.changes[0]]", "names[found.changes[0] - 1]"),
     "drift doubled": (page, "caveats", "drift = np.abs", "drift = 2 * np.abs"),
     "another limit of drift": (page, "caveats", "drift > 0.01", "drift > 0.005"),
     "another limit of classes": (page, "caveats", "size < 30", "size < 29"),
@@ -295,7 +294,7 @@ def test_a_slip_in_a_sentence_is_noticed(kept, monkeypatch, name):
     assert source.count(right) >= 1, "the slip fits the code no longer"
     planted = {}
     exec("from __future__ import annotations\n" + source.replace(right, wrong), vars(module), planted)
-    for at in (page, report_module, robustness):
+    for at in (page, report_module):
         if hasattr(at, function):
             monkeypatch.setattr(at, function, planted[function])
     with pytest.raises((AssertionError, AttributeError, TypeError, LookupError, ValueError, StopIteration)):
