@@ -262,8 +262,8 @@ SLIPS = {
     "seen is unseen": (page, "_never_seen", "== 0)", "== 1)"),
     "the narrowest gap": (page, "gap_lines", "idxmax", "idxmin"),
     "light notes first": (page, "grave_first", "return next(", "return -next("),
-    "a gap without a factor": (report_module, "_groups_apart", 'many = 1 if what == "cost" else 2',
-                               "many = 1"),
+    "a gap without a factor": (report_module, "_between_groups", 'times = 1 if what == "cost" else 2',
+                               "times = 1"),
 }
 
 
