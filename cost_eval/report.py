@@ -77,7 +77,7 @@ from .decisions import AffineCalibrator, read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
-from .page import Line, Robustness, axes_around, robustness_map
+from .page import Line, Robustness
 from cost_eval.samples import (
     Samples,
     labelled_rows,
@@ -926,8 +926,8 @@ class Report(Result):
             rule that could not be fitted.
         """
         if cost_ratios is not None or prevalences is not None:
-            return _robustness(self, cost_ratios, prevalences)
-        return self._once("map", lambda: _robustness(self, None, None))
+            return page.robustness_map(self, cost_ratios, prevalences)
+        return self._once("map", lambda: page.robustness_map(self))
 
     def plot(self, ax: Axes | None = None, *, panel: PanelName | None = None) -> Axes | Figure:
         """The report as a picture: all panels, or one.
@@ -1472,23 +1472,6 @@ def _change(then: tuple, now: tuple) -> Question:
     "What a case costs now more than then: two independent samples, each of its own priors."
     both = [paid.costs.array for paid, _ in (now, then)]
     ends = tuple(end([end(costs, 1) for costs in both], 0) for end in (np.min, np.max))
-    sides = [
-        Mean(paid, paid.losses(decided), ends, None, sign) for (paid, decided), sign in ((now, 1.0), (then, -1.0))
-    ]
+    signs = (1.0, -1.0)
+    sides = [Mean(p, p.losses(d), ends, None, sign) for (p, d), sign in zip((now, then), signs)]
     return Question(now[0], (), lambda _: sides, True)
-
-# %% ../nbs/60_report.ipynb #a9f3c509
-def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
-    "Check the axes and draw up the map."
-    case = report._case
-    if why := page.why_no_map(report):
-        raise ValueError(f"robustness: {why}")
-    at = case.costs.cost_ratio, float(case.priors[1])
-    axes, given = list[Any](), {"cost_ratios": cost_ratios, "prevalences": prevalences}
-    for (name, axis), own, most in zip(given.items(), axes_around(*at), (np.inf, 1)):
-        values = np.atleast_1d(check_range(own if axis is None else axis, name, 0, most))
-        if values.ndim != 1 or len(values) < 2 or (np.diff(values) <= 0).any():
-            raise ValueError(f"{name}: at least two ascending numbers are needed")
-        axes.append(values)
-    ratios, shares = axes
-    return robustness_map(case, list(report._lines), ratios, shares, at, report.confidence)

@@ -52,8 +52,7 @@ def change_agrees(r):
     if "map" in r.panels:
         ratio, prevalence = r.costs.cost_ratio, r.priors[1]
         factor = np.geomspace(.01, 100, 401)
-        found = page.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence,
-                (1 + prevalence) / 2]), (ratio, prevalence), .95)
+        found = r.robustness(ratio * factor, [prevalence, (1 + prevalence) / 2])
         names = [*found.models, f"always {r.decisions[0]}", f"always {r.decisions[1]}"]
         winner = found.winner[:, 0]
         other = np.flatnonzero(winner != winner[200])
@@ -239,17 +238,17 @@ SLIPS = {
                                      '"told apart" if not row["told_apart"]'),
     "approximate the other way round": (page, "_lines", "turned = -way if", "turned = way if"),
     "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
-    "above is below": (page, "what_changes", '"above" if factor > 1 else "below"',
+    "above is below": (page, "_what_changes", '"above" if factor > 1 else "below"',
                        '"below" if factor > 1 else "above"'),
-    "prevalence for odds": (page, "what_changes", "odds / (1 + odds)", "odds"),
-    "here for there": (page, "what_changes", "names[other] for", "names[here] for"),
+    "prevalence for odds": (page, "_what_changes", "odds / (1 + odds)", "odds"),
+    "here for there": (page, "_what_changes", "names[other] for", "names[here] for"),
     "constants exchanged": (page, "_change", "in report.decisions", "in report.decisions[::-1]"),
     "one case fewer": (page, "_cases", "np.floor(many[k]) + 1", "np.floor(many[k])"),
     "the other sign": (page, "_cases", "case.losses(other) - case.losses(decided)",
                        "case.losses(decided) - case.losses(other)"),
     "the safer rival": (page, "_undone", "min(found)", "max(found)"),
-    "nearest for farthest": (page, "nearest_changes", "[-1:], 1)", "[:1], 1)"),
-    "a tie to the model": (page, "nearest_changes", "np.ones_like(product)", "0 * product"),
+    "nearest for farthest": (page, "_nearest_changes", "[-1:], 1)", "[:1], 1)"),
+    "a tie to the model": (page, "_nearest_changes", "np.ones_like(product)", "0 * product"),
     "one-sided": (page, "_rejects", "2 * share_above", "share_above"),
     "told where it is not": (page, "_map_in_words", "if found.sure[near]", "if not found.sure[near]"),
     "the loser wins": (page, "_map_in_words", "names[found.changes[0]]", "names[found.changes[0] - 1]"),
