@@ -1517,12 +1517,7 @@ def _card(report, currency: str, per_year: float | None) -> dict:
 
 
 def web_page(
-    report: Any,
-    about: Mapping[str, Any] | None = None,
-    *,
-    title: str | None = None,
-    currency: str = "",
-    per_year: float | None = None,
+    report: Any, about: Mapping[str, Any] | None, title: str | None, currency: str, per_year: float | None
 ) -> str:
     """The whole page, by the template `report.html`: verdict, picture, what would change it, what to check,
     pictures, tables.
@@ -1531,14 +1526,8 @@ def web_page(
     ----------
     report : Report
         from `evaluate`
-    about : mapping, optional
-        what only people know
-    title : str, optional
-        of the page
-    currency : str, default ""
-        unit of the costs
-    per_year : float, optional
-        cases a year, for what the verdict saves in a year
+    about, title, currency, per_year : object
+        as for `Report.to_html`
 
     Returns
     -------
@@ -1556,7 +1545,7 @@ def web_page(
     >>> from cost_eval.report import evaluate
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> "<h3>The ladder</h3>" in web_page(report, currency="euros", per_year=12_000)
+    >>> "<h3>The ladder</h3>" in web_page(report, None, None, "euros", 12_000)
     True
     """
     if per_year is not None:

@@ -856,7 +856,8 @@ class Report(Result):
         ValueError
             For costs of other classes or decisions.
         """
-        fits, declared, notes, seed, draws, order = self._inputs
+        fits, declared, notes, seed, draws, order, told = self._inputs
+        notes = [*(note for note in self.notes if note not in told), *notes]  # what was added since
         fits, old = fits.at_costs(_by_ids(costs, order, fits.samples)), self._case
         largest = None if fits.samples.own is None else old.largest
         units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
@@ -1038,10 +1039,7 @@ class Report(Result):
         ValueError
             For cases a year that are not above 0.
         """
-        text = page.web_page(self, about, title=title, currency=currency, per_year=per_year)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return _written(path, page.web_page(self, about, title, currency, per_year))
 
     def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
@@ -1056,16 +1054,20 @@ class Report(Result):
         str
             the page
         """
-        text = page.markdown_page(self, about)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return _written(path, page.markdown_page(self, about))
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         return page.brief_html(self)
+
+
+def _written(path, text: str) -> str:
+    "The text, which a file then holds, too."
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def evaluate(
@@ -1266,25 +1268,57 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     enough = draws is None and fits.draws > 1
     short, known = _draw_enough(case, fits, declared, priors) if enough else ([], {})
     entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD, known)
-    mains = {e.model: e for e in entries if e.main}
-    lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
-    oracle = _oracle(case, samples)
-    in_sample = _in_sample(case, fits, declared) if case.shifted and case.require is None else {}
-    inputs = fits, declared, notes, seed, draws, order
-    extra = {"taken": samples.taken, "provenance": _provenance(samples, seed)}
-    extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
-    extra["constraint"] = _constraint(case, fits, list(mains.values()), priors)
-    hidden: dict = {"_lines": tuple(lines), "_inputs": inputs, "draws": fits.draws}
-    told = [*notes, *said, *short]
-    return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
+    every, in_sample = [e for e in entries if e.main], {}
+    if case.shifted and case.require is None:
+        in_sample = _in_sample(case, fits, declared)
+    lines = [Line(e.model, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for e in every]
+    few, entries_of, oracle = _condensed(case, entries, _oracle(case, samples))
+    mains = [e for e in entries_of if e.main]
+    rungs, asked = _ladder(few, entries_of, oracle)
+    differences, more = _differences(few, mains)
+    several = len(mains) > 1
+    winner = best_policy(few, mains, confidence=few.confidence, rng=few.rng) if several else None
+    groups, gaps = _group_table(few, mains), _between_groups(few, mains, costs=False)
+    best = _best(few, mains, rungs, in_sample, errors)
+    caveats = page.caveats(few, mains, best, _calibrated(few, entries_of, samples.models, case.y), gaps)
+    tied = () if winner is None else winner.notes
+    told = *notes, *said, *short, *asked.notes, *tied, *more, *_few_in_groups(few, groups), *caveats
+    rules = {e.model: e.rule for e in mains}
+    told = tuple(dict.fromkeys(told))
+    return Report(
+        rule=rules[mains[0].model] if len(set(rules.values())) == 1 else rules,
+        best=best,
+        winner=winner,
+        differences=differences,
+        against_constant=_against_constant(few, mains),
+        groups=groups,
+        constraint=_constraint(case, fits, every, priors),
+        scenarios=_scenarios(case, fits, declared, priors, order),
+        notes=told,
+        guarantee=_of_fitted(case, every) + asked.guarantee,
+        taken=samples.taken,
+        classes=few.costs.classes,
+        decisions=few.costs.decisions,
+        priors=few.priors,
+        sample_priors=few.class_sizes / few.class_sizes.sum(),
+        cost_array=few.costs.array,
+        n=few.n,
+        confidence=few.confidence,
+        draws=fits.draws,
+        provenance=_provenance(samples, seed),
+        _case=case,
+        _entries=tuple(entries),
+        _few=(few, entries_of),
+        _lines=tuple(lines),
+        _inputs=(fits, declared, notes, seed, draws, order, told),
+        _rungs=rungs,
+    )
 
 
 def _levels_of(fits: CrossFit, entry: Decided, shifted: bool):
     "Where a model's samples turn positive along the map; None where that is not known, or nowhere."
-    if entry.rule == "as given" or len(fits.samples.costs.classes) != 2:
-        return None
-    possible = entry.rule == "bayes" or len(fits.folds)
-    if not possible:
+    fitted = entry.rule == "bayes" or len(fits.folds)
+    if entry.rule == "as given" or len(fits.samples.costs.classes) != 2 or not fitted:
         return None
     return partial(fits.levels, entry.model, entry.rule, shifted=shifted)  # type: ignore[arg-type]  # a rule
 
@@ -1308,54 +1342,12 @@ def _provenance(samples: Samples, seed) -> dict:
     return made | {"data": samples.checksum} | read
 
 
-def _of_fitted(case: _Case, mains: list, rules: set) -> str:
+def _of_fitted(case: _Case, mains: list) -> str:
     "What is promised of rules that are fitted out of fold."
-    merged = [e.model for e in mains if case.by_draw(e.decisions)]
-    how = f" (of {', '.join(merged)} by tests of single draws, merged)" if merged else ""
+    merged = ", ".join(e.model for e in mains if case.by_draw(e.decisions))
+    how = f" (of {merged} by tests of single draws, merged)" if merged else ""
     said = f"measured at best, for rules are fitted out of fold{how}; for decisions as given "
-    return said if set(FITTED) & rules else ""
-
-
-def _finish(
-    case: _Case, entries, oracle, notes: list, in_sample: dict, models: Any, errors: dict, **extra
-) -> Report:
-    "The report of decisions that are taken."
-    full, (case, entries, oracle) = (case, entries), _condensed(case, entries, oracle)
-    mains = [e for e in entries if e.main]
-    rungs, asked = _ladder(case, entries, oracle)
-    differences, more = _differences(case, mains)
-    winner = None
-    if len(mains) > 1:
-        winner = best_policy(case, mains, confidence=case.confidence, rng=case.rng)
-    groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
-    tied = () if winner is None else winner.notes
-    best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
-    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), gaps)
-    said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
-    rules = {e.model: e.rule for e in mains}
-    fitted = _of_fitted(full[0], mains, set(rules.values()))
-    return Report(
-        rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
-        _rungs=rungs,
-        best=best,
-        winner=winner,
-        differences=differences,
-        against_constant=_against_constant(case, mains),
-        groups=groups,
-        notes=tuple(dict.fromkeys(said)),
-        guarantee=fitted + asked.guarantee,
-        classes=case.costs.classes,
-        decisions=case.costs.decisions,
-        priors=case.priors,
-        sample_priors=case.class_sizes / case.class_sizes.sum(),
-        cost_array=case.costs.array,
-        n=case.n,
-        confidence=case.confidence,
-        _case=full[0],
-        _entries=tuple(full[1]),
-        _few=(case, entries),
-        **extra,
-    )
+    return said if {*FITTED} & {e.rule for e in mains} else ""
 
 # %% ../nbs/60_report.ipynb #rec60001
 #| code-fold: true
