@@ -33,6 +33,7 @@ from pathlib import Path
 from . import datasets, reproduce
 from cost_eval.core import (
     VERIFICATION_BIAS,
+    argument_of,
     optional_import,
     pandas,
     seen_labels,
@@ -62,25 +63,6 @@ def _need(extra: str, *names):
         raise ImportError(f'{", ".join(missing)} needed for this: pip install "cost_eval[{extra}]"')
 
 # %% ../nbs/95_command_line.ipynb #069a3d7a
-def _add_reproduce(commands):
-    "cost-eval reproduce [ITEM...]"
-    about = "recompute tables and figures, compare them with the published numbers"
-    parser = commands.add_parser("reproduce", help=about)
-    what = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
-    parser.add_argument("items", nargs="*", metavar="ITEM", help=what)
-    what = "full: also what takes long (default: quick)"
-    parser.add_argument("--budget", choices=reproduce.BUDGETS, default="quick", help=what)
-    what = "print what each paper came to, from the committed board; nothing is computed"
-    parser.add_argument("--sheet", action="store_true", help=what)
-    _add_options(
-        parser,
-        ("data", "DIR", "where to look for data first"),
-        ("jobs", "N", "how many items to run at a time (default: 1)"),
-        ("out", "DIR", "where the results go (default: _reproduced)"),
-    )
-    parser.set_defaults(run=_reproduce, jobs=1, out="_reproduced")
-
-
 def _reproduce(arguments):
     _need("book", "pandas", "tqdm", "joblib", "matplotlib")
     optional_import("matplotlib", extra="book").use("agg")
@@ -103,13 +85,6 @@ def _reproduce(arguments):
     return int(any(r.fails for r in results))
 
 # %% ../nbs/95_command_line.ipynb #a1fe6c46
-def _add_list(commands):
-    "cost-eval list"
-    parser = commands.add_parser("list", help="list what can be reproduced")
-    parser.add_argument("items", nargs="*", metavar="ITEM")
-    parser.set_defaults(run=_list)
-
-
 def _list(arguments):
     _need("book", "pandas", "matplotlib")
     broken = reproduce.discover()
@@ -121,24 +96,6 @@ def _list(arguments):
     return int(bool(broken))
 
 # %% ../nbs/95_command_line.ipynb #404a9e24
-def _add_data(commands):
-    "cost-eval data fetch|list"
-    parser = commands.add_parser("data", help="list and fetch data sets")
-    group = parser.add_subparsers(required=True, metavar="COMMAND")
-    where = "data", "DIR", "where to look first"
-    parser = group.add_parser("list", help="list the data sets and what is at hand")
-    _add_options(parser, where)
-    parser.set_defaults(run=_data_list)
-    parser = group.add_parser("fetch", help="download data sets into the user's cache")
-    what = "a data set or a pattern such as 'ferrer/*' (default: all)"
-    parser.add_argument("names", nargs="*", metavar="NAME", help=what)
-    small = "the small public files only; never fails, so that a build goes on without them"
-    parser.add_argument("--small", action="store_true", help=small)
-    wait = "seconds after which a silent host is given up (default: 30)"
-    _add_options(parser, ("timeout", "S", wait), where)
-    parser.set_defaults(run=_data_fetch, timeout=30.0)
-
-
 def _data_list(arguments):
     for name, dataset in datasets.DATASETS.items():
         state = datasets.state(name, data_dir=arguments.data)
@@ -169,14 +126,6 @@ def _data_fetch(arguments):
     return int(bool(missing) and not arguments.small)
 
 # %% ../nbs/95_command_line.ipynb #exa1
-def _add_example(commands):
-    "cost-eval example FILE"
-    about = "write a small file of predictions, and the line that judges it"
-    parser = commands.add_parser("example", help=about)
-    parser.add_argument("file", metavar="FILE", help="what to write: scores.csv, for example")
-    parser.set_defaults(run=_example)
-
-
 def _example(arguments):
     _need("data", "pandas")
     path = Path(arguments.file)
@@ -195,31 +144,66 @@ def _example(arguments):
     return 0
 
 # %% ../nbs/95_command_line.ipynb #23bee29a
-def _add_evaluate(commands):
-    "cost-eval evaluate FILE..."
-    about = "what the predictions in a file cost, and which model is cheapest"
-    what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
-    parser = _add_of_files(commands, "evaluate", about, what)
-    for title, rows in _GROUPS.items():
-        _add_options(parser.add_argument_group(title), *rows)
-    what = "each row's costs are known before its class, although they tell it"
-    parser.add_argument("--costs-known", action="store_true", help=what)
-    parser.set_defaults(rule="calibrated", method="auto", confidence=0.95, seed=0, scenario=[], about=[])
-    parser.set_defaults(run=_evaluate, parser=parser)
-
-
-def _add_options(parser, *rows):
-    "Options with a value: name, what stands for the value, help."
-    for name, metavar, what in rows:
-        action, kind = "append" if name in ("scenario", "about") else "store", _TYPES.get(name, str)
-        parser.add_argument(f"--{name}", metavar=metavar, help=what, type=kind, action=action)
-
-
-def _add_of_files(commands, name: str, about: str, files: str, more: str = ""):
-    "A command that says something of one or more files."
-    parser = commands.add_parser(name, help=about, description=f"Say {about}.{more}")
-    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
-    return parser
+_OUTCOMES = {
+    "fp": "false positive",
+    "fn": "false negative",
+    "tp": "true positive",
+    "tn": "true negative",
+}
+_CHECKED = ("recall", "specificity", "precision", "npv", "accuracy")
+_RULE_NAMES = f"{', '.join(map(repr, RULES))} (default: calibrated)"
+_GROUPS = {  # the options of evaluate: name, what stands for the value (nothing: none), help
+    "columns": (
+        ("label", "COL", "true labels (default: the column that is called like a label)"),
+        ("scores", "COL[,COL]", "probabilities of the positive class, scores, decisions (default: guessed)"),
+        ("posteriors", "COL=CLASS,...", "probabilities: columns and classes; or PREFIX of PREFIX_CLASS"),
+        ("ranks", "COL[,COL]", "scores of which only the order counts, even if they look like probabilities"),
+        ("group", "COL", "groups to compare"),
+        ("cluster", "COL", "samples that belong together: one patient, one customer"),
+        ("weight", "COL", "sample weights"),
+        ("id", "COL", "names of the rows; duplicates are reported"),
+        ("fold", "COL", "for predictions pooled from cross-validation: the fold of each row"),
+        ("sep", "MARK", "what separates the columns of CSV files (default: a comma, of .tsv a tab)"),
+        ("decimal", "MARK", "the decimal mark of CSV files (default: a point)"),
+    ),
+    "costs": (
+        ("costs", "FILE", "table of costs: classes in rows, decisions in columns, labels in both"),
+        *((name, "C", f"cost of a {of}: a number or a column of the file") for name, of in _OUTCOMES.items()),
+        ("scenario", "NAME=FILE or NAME=FP:FN", "other costs (repeatable): which model is cheapest there"),
+        ("positive", "LABEL", "which of two classes is positive; needed unless the labels are 0 and 1"),
+        ("prevalence", "P", "share of positives in the deployment: .05 or 5%% (default: that of the file)"),
+        ("priors", "CLASS=P,...", "class priors of the deployment"),
+    ),
+    "decisions": (
+        ("rule", "RULE", f"how outputs become decisions: {_RULE_NAMES}, or MODEL=RULE,..."),
+        ("capacity", "N", "the most samples that may be decided positive: 200, or 10%%"),
+        ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%, CLASS:DECISION=0"),
+        ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
+        ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
+        ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
+        ("confidence", "Q", "confidence level of the intervals (default: .95)"),
+        ("seed", "N", "random seed, for folds and draws (default: 0)"),
+        ("recipe", "FILE", "file of --save-recipe: its options, unless given here; compares the results"),
+        ("costs-known", "", "each row's costs are known before its class, although they tell it"),
+    ),
+    "output": (
+        ("html", "FILE", "the whole report as one page"),
+        ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
+        ("json", "FILE", "everything as JSON"),
+        ("metrics", "FILE", "flat names and numbers for an experiment tracker, as JSON"),
+        ("save-recipe", "FILE", "the options and the counts as JSON, without any row: for --recipe"),
+        ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
+        ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
+        ("about", "ITEM=TEXT", "background for the page: population=..., 'costs named by=...'"),
+    ),
+}
+_ROWS = {row[0]: row for rows in _GROUPS.values() for row in rows}
+_OF_A_RULE = (
+    ("scores", "COL", "the column of the values (default: as when the rule was made)"),
+    *(_ROWS[name] for name in ("posteriors", *_OUTCOMES, "sep", "decimal")),
+)
+_NEEDED = ("rule", "FILE", "the rule: a file of cost-eval evaluate --save-rule, or rule.to_json")
+_DATA = ("data", "DIR", "where to look for data first")
 
 
 def _number(text: str) -> float:
@@ -243,65 +227,82 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-_OUTCOMES = {
-    "fp": "false positive",
-    "fn": "false negative",
-    "tp": "true positive",
-    "tn": "true negative",
-}
-_CHECKED = ("recall", "specificity", "precision", "npv", "accuracy")
 _NUMBERS = "prevalence", "capacity", "heaviest", "largest", "confidence", "max-cost"
-_NUMBERS += tuple(f"min-{rate}" for rate in _CHECKED)
-_TYPES: dict = dict.fromkeys(_OUTCOMES, _number_or_column) | dict.fromkeys(_NUMBERS, _number)
+_TYPES: dict = dict.fromkeys((*_NUMBERS, *(f"min-{rate}" for rate in _CHECKED)), _number)
+_TYPES |= dict.fromkeys(_OUTCOMES, _number_or_column)
 _TYPES |= {"seed": _whole, "jobs": int, "port": int, "timeout": float}
-_RULE_NAMES = f"{', '.join(map(repr, RULES))} (default: calibrated)"
-_MARKS = (
-    ("sep", "MARK", "what separates the columns of CSV files (default: a comma, of .tsv a tab)"),
-    ("decimal", "MARK", "the decimal mark of CSV files (default: a point)"),
-)
-_GROUPS = {
-    "columns": (
-        ("label", "COL", "true labels (default: the column that is called like a label)"),
-        ("scores", "COL[,COL]", "probabilities of the positive class, scores, decisions (default: guessed)"),
-        ("posteriors", "COL=CLASS,...", "probabilities: columns and classes; or PREFIX of PREFIX_CLASS"),
-        ("ranks", "COL[,COL]", "scores of which only the order counts, even if they look like probabilities"),
-        ("group", "COL", "groups to compare"),
-        ("cluster", "COL", "samples that belong together: one patient, one customer"),
-        ("weight", "COL", "sample weights"),
-        ("id", "COL", "names of the rows; duplicates are reported"),
-        ("fold", "COL", "for predictions pooled from cross-validation: the fold of each row"),
-        *_MARKS,
-    ),
-    "costs": (
-        ("costs", "FILE", "table of costs: classes in rows, decisions in columns, labels in both"),
-        *((name, "C", f"cost of a {of}: a number or a column of the file") for name, of in _OUTCOMES.items()),
-        ("scenario", "NAME=FILE or NAME=FP:FN", "other costs (repeatable): which model is cheapest there"),
-        ("positive", "LABEL", "which of two classes is positive; needed unless the labels are 0 and 1"),
-        ("prevalence", "P", "share of positives in the deployment: .05 or 5%% (default: that of the file)"),
-        ("priors", "CLASS=P,...", "class priors of the deployment"),
-    ),
-    "decisions": (
-        ("rule", "RULE", f"how outputs become decisions: {_RULE_NAMES}, or MODEL=RULE,..."),
-        ("capacity", "N", "the most samples that may be decided positive: 200, or 10%%"),
-        ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%, CLASS:DECISION=0"),
-        ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
-        ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
-        ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
-        ("confidence", "Q", "confidence level of the intervals (default: .95)"),
-        ("seed", "N", "random seed, for folds and draws (default: 0)"),
-        ("recipe", "FILE", "file of --save-recipe: its options, unless given here; compares the results"),
-    ),
-    "output": (
-        ("html", "FILE", "the whole report as one page"),
-        ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
-        ("json", "FILE", "everything as JSON"),
-        ("metrics", "FILE", "flat names and numbers for an experiment tracker, as JSON"),
-        ("save-recipe", "FILE", "the options and the counts as JSON, without any row: for --recipe"),
-        ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
-        ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
-        ("about", "ITEM=TEXT", "background for the page: population=..., 'costs named by=...'"),
-    ),
-}
+
+
+def _add(parser, *rows, required: tuple = ()):
+    "Options: name, what stands for the value, help."
+    for name, metavar, what in rows:
+        kind: dict = {"action": "store_true"}
+        if metavar:
+            kind = {"metavar": metavar, "type": _TYPES.get(name, str), "required": name in required}
+            kind |= {"action": "append"} if name in ("scenario", "about") else {}
+        parser.add_argument(f"--{name}", help=what, **kind)
+
+
+def _command(commands, run, name: str, purpose: str, *files, **defaults):
+    "A command, and the files or names that it takes: name, how many, help."
+    parser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    for dest, many, metavar, what in files:
+        parser.add_argument(dest, nargs=many, metavar=metavar, help=what)
+    parser.set_defaults(run=run, parser=parser, **defaults)
+    return parser
+
+
+def _fill(commands):
+    "All commands."
+    what = "what to write: scores.csv, for example"
+    about = "write a small file of predictions, and the line that judges it"
+    _command(commands, _example, "example", about, ("file", None, "FILE", what))
+    what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
+    about = "what the predictions in a file cost, and which model is cheapest"
+    usual = {"rule": "calibrated", "method": "auto", "confidence": 0.95, "seed": 0}
+    usual |= {"scenario": [], "about": []}
+    parser = _command(commands, _evaluate, "evaluate", about, ("files", "+", "FILE", what), **usual)
+    for title, rows in _GROUPS.items():
+        _add(parser.add_argument_group(title), *rows)
+    files = "files", "+", "FILE", "CSV or parquet of any size; other kinds as for evaluate"
+    about = "what an installed rule decides about the rows of a file"
+    parser = _command(commands, _decide, "decide", about, files)
+    out = "out", "FILE", "CSV to write: the rows with one more column, the decision"
+    _add(parser, _NEEDED, *_OF_A_RULE, out, _ROWS["capacity"], required=("rule", "out"))
+    about = "whether an installed rule keeps its promise on new labelled rows"
+    parser = _command(commands, _check, "check", about, files, confidence=0.95)
+    parser.description += " Exit status: 0 kept, 1 broken for sure, 3 undecided."
+    _add(parser, _NEEDED, *_OF_A_RULE, required=("rule",))
+    _add(parser, *(_ROWS[k] for k in ("label", "weight", "cluster", "heaviest", "largest", "confidence")))
+    _add(parser, ("max-cost", "C", "what a case may cost on average"))
+    _add(parser, *((f"min-{rate}", "R", f"least {rate}: .95 or 95%%") for rate in _CHECKED))
+    what = "a table of any size to begin with (default: an example)"
+    about = "the report as a page in the browser"
+    parser = _command(commands, _app, "app", about, ("file", "?", "FILE", what), port=8866)
+    _add(parser, ("port", "N", "where it is served (default: 8866)"), ("no-browser", "", "only serve it"))
+    items = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
+    what = "recompute tables and figures, compare them with the published numbers"
+    usual = {"budget": "quick", "jobs": 1, "out": "_reproduced"}
+    parser = _command(commands, _reproduce, "reproduce", what, ("items", "*", "ITEM", items), **usual)
+    _add(
+        parser,
+        ("budget", "quick|full", "full: also what takes long (default: quick)"),
+        ("sheet", "", "print what each paper came to, from the committed board; nothing is computed"),
+        _DATA,
+        ("jobs", "N", "how many items to run at a time (default: 1)"),
+        ("out", "DIR", "where the results go (default: _reproduced)"),
+    )
+    _command(commands, _list, "list", "list what can be reproduced", ("items", "*", "ITEM", items))
+    group = commands.add_parser("data", help="list and fetch data sets")
+    group = group.add_subparsers(required=True, metavar="COMMAND")
+    _add(_command(group, _data_list, "list", "list the data sets and what is at hand"), _DATA)
+    names = "names", "*", "NAME", "a data set or a pattern such as 'ferrer/*' (default: all)"
+    parser = _command(
+        group, _data_fetch, "fetch", "download data sets into the user's cache", names, timeout=30.0
+    )
+    small = "the small public files only; never fails, so that a build goes on without them"
+    wait = "seconds after which a silent host is given up (default: 30)"
+    _add(parser, ("small", "", small), ("timeout", "S", wait), _DATA)
 
 # %% ../nbs/95_command_line.ipynb #ev1
 _WRITERS = {
@@ -310,6 +311,8 @@ _WRITERS = {
     "json": lambda report, about: json.dumps(report.to_dict(), indent=1),
     "metrics": lambda report, about: json.dumps(report.metrics(), indent=1),
 }
+_PER_ROW = {"group": "groups", "cluster": "clusters", "weight": "sample_weight", "fold": "folds", "id": "ids"}
+_AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
 
 
 def _evaluate(arguments):
@@ -321,10 +324,29 @@ def _evaluate(arguments):
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
-    about, costs = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments)
-    arguments.scenarios = _scenarios_of(arguments)
-    report = _report_of(_read_columns(arguments), costs, arguments)
-    rule = _rule_text(report, arguments) if arguments.save_rule else ""
+    about, costs, rule = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments), arguments.rule
+    scenarios, frame = _scenarios_of(arguments), _read_frame(arguments)
+    rows, priced = _columns_of_rows(frame, arguments, *_PER_ROW), _with_columns(costs, frame)
+    scenarios = {name: _with_columns(one, frame, "--scenario") for name, one in scenarios.items()}
+    tables = [one for one in (rows, priced, *scenarios.values()) if isinstance(one, dict)]
+    taken = [column.name for one in tables for column in one.values() if hasattr(column, "name")]
+    found = _columns_of(frame, arguments, costs, taken)
+    models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks)}
+    if isinstance(costs, dict):
+        _check_costs(frame, found.label, arguments)
+    report = evaluate(
+        frame[found.label],
+        models,
+        priced,
+        scenarios=scenarios or None,
+        **rows,
+        **{name: getattr(arguments, name) for name in _AS_GIVEN},
+        rule=_pairs(_items(rule), "--rule", "MODEL=RULE,...") if "=" in rule else rule,
+        priors=_priors_of(arguments),
+        require=_numbers_of(arguments.require, "--require", "RATE=LIMIT,..."),
+        rng=arguments.seed,
+    )
+    installed = _rule_text(report, found.models, arguments.otherwise) if arguments.save_rule else ""
     _print_report(report)
     if arguments.recipe:
         _print_change(report, arguments)
@@ -333,35 +355,31 @@ def _evaluate(arguments):
         _write(arguments.save_recipe, json.dumps(recipe, indent=1))
     for name, path in outputs.items():
         _write(path, _WRITERS[name](report, about))
-    if rule:
-        _write(arguments.save_rule, rule)
+    if installed:
+        _write(arguments.save_rule, installed)
     return 0
 
 
 def _recalled(parser, arguments, argv):
     "The arguments with those of the recipe where none are given here."
-    recipe = _read_json(arguments.recipe, "--recipe")
+    path, recipe = arguments.recipe, None
+    try:
+        recipe = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--recipe: {path} is not complete JSON ({error}); name another file") from None
     if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
-        raise ValueError(f"--recipe: {arguments.recipe} holds no options; --save-recipe writes some")
+        raise ValueError(f"--recipe: {path} holds no options; --save-recipe writes some")
     options, prices = recipe["options"], ("costs", *_OUTCOMES)
     if any(getattr(arguments, name) is not None for name in prices):
         other = _OUTCOMES if arguments.costs else ("costs",)
         options = {name: value for name, value in options.items() if name not in other}
-    arguments.parser.set_defaults(last=recipe, line=arguments.line, **options)
+    arguments.parser.set_defaults(last=recipe, **options)
     return parser.parse_args(argv)
-
-
-def _read_json(path, option: str):
-    "What a file of JSON holds."
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{option}: {path} is not complete JSON ({error}); name another file") from None
 
 
 def _options(arguments) -> dict:
     "What the command was asked, for a recipe: not which files, nor what is written."
-    kept = [name for title in ("columns", "costs", "decisions") for name, *_ in _GROUPS[title]]
+    kept = [name for title in ("columns", "costs", "decisions") for name, form, _ in _GROUPS[title] if form]
     given = {name: getattr(arguments, name) for name in kept if name != "recipe"}
     return {name: value for name, value in given.items() if value not in (None, [])}
 
@@ -375,41 +393,53 @@ def _print_change(report, arguments):
         print(f"not compared: {_in_the_shell(str(error))}")
 
 
-def _rule_text(report, arguments) -> str:
+def _rule_text(report, models: dict, otherwise) -> str:
     "The rule of the cheapest model, and the columns that hold its values."
-    rule = report.decision_rule(otherwise=arguments.otherwise)
-    where = arguments.where[rule.model]
+    rule = report.decision_rule(otherwise=otherwise)
+    where = models[rule.model]
     pairs = where if isinstance(where, str) else [[label, column] for label, column in where.items()]
     return DecisionRule(rule.content | {"columns": pairs}).to_json()
 
 
-def _report_of(frame, costs, arguments):
-    "What the library says of the table."
-    found = _columns_of(frame, arguments, costs)
-    arguments.where = found.models
-    models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks)}
-    if isinstance(costs, dict):
-        _check_costs(frame, found.label, arguments)
-    scenarios = {name: _with_columns(one, frame) for name, one in arguments.scenarios.items()}
-    columns = {name: getattr(arguments, option) for name, option in _PER_ROW.items()}
-    return evaluate(
-        frame[found.label],
-        models,
-        _with_columns(costs, frame),
-        scenarios=scenarios or None,
-        **{name: frame[column] for name, column in columns.items() if column},
-        **{name: getattr(arguments, name) for name in _AS_GIVEN},
-        rule=_rule_of(arguments.rule),
-        priors=_priors_of(arguments),
-        require=_numbers_of(arguments.require, "--require", "RATE=LIMIT,..."),
-        rng=arguments.seed,
-    )
+def _write(path, text: str):
+    "A whole file or none."
+    part = Path(f"{path}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+    print(f"written: {path}")
 
 
-_PER_ROW = {"groups": "group", "clusters": "cluster", "sample_weight": "weight", "folds": "fold", "ids": "id"}
-_AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
-_OPTIONS = {name: f"--{name} {form.partition('[')[0]}" for rows in _GROUPS.values() for name, form, _ in rows}
-_OPTIONS |= {argument: f"--{option} COL" for argument, option in _PER_ROW.items()}
+def _writable_file(path):
+    "Refuse an output that cannot be written before anything is computed."
+    target = Path(path)
+    there = target if target.exists() else target.parent
+    if target.is_dir() or not target.parent.is_dir() or not os.access(there, os.W_OK):
+        raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
+
+
+def _print_report(report):
+    "Ladder and summary for a terminal, and the groups, if any."
+    _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
+    print()
+    print(_noted("\n".join([report.summary(), *grave_first(report.notes)[2:]])))
+    for title, table in (
+        ("By group", report.groups),
+        ("Between groups", report.group_differences),
+        ("What is required, and its price", report.constraint),
+        ("Under other costs", report.scenarios),
+    ):
+        if len(table):
+            print(f"\n{title}, {100 * report.confidence:g} % intervals:")
+            _print_table(table[[c for c in table.columns if not c.startswith(("fpr_", "fnr_"))]])
+
+
+def _print_table(table):
+    "Four digits, nothing for an undefined number."
+    print(table.to_string(index=False, float_format=lambda v: f"{v + 0.0:.4g}", na_rep=""))
+
+# %% ../nbs/95_command_line.ipynb #c5ec6a4f
+_OPTIONS = {name: f"--{name} {form.partition('[')[0]}" for name, form, _ in _ROWS.values()}
+_OPTIONS |= {argument: f"--{option} COL" for option, argument in _PER_ROW.items()}
 _OPTIONS |= {
     "y_true": "--label COL",
     "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL",
@@ -483,25 +513,6 @@ def _in_the_shell(message: str) -> str:
     return said if told else f"{said} (here: {option})"
 
 
-def _write(path, text: str):
-    "A whole file or none."
-    part = Path(f"{path}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
-    print(f"written: {path}")
-
-
-def _writable_file(path):
-    "Refuse an output that cannot be written before anything is computed."
-    target = Path(path)
-    if (
-        target.is_dir()
-        or not target.parent.is_dir()
-        or not os.access(target if target.exists() else target.parent, os.W_OK)
-    ):
-        raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
-
-
 _IN_NOTES = {  # what notes advise in Python, and in the shell
     r"give Posteriors\(values, classes=\[(.+?)\]\)": r"give --posteriors COLUMN=\1",
     r"give Scores\(-values\)": "give a column of the scores with the other sign",
@@ -519,27 +530,6 @@ def _noted(text: str) -> str:
         text = re.sub(python, shell, text)
     return text
 
-
-def _print_report(report):
-    "Ladder and summary for a terminal, and the groups, if any."
-    _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
-    print()
-    print(_noted("\n".join([report.summary(), *grave_first(report.notes)[2:]])))
-    for title, table in (
-        ("By group", report.groups),
-        ("Between groups", report.group_differences),
-        ("What is required, and its price", report.constraint),
-        ("Under other costs", report.scenarios),
-    ):
-        if len(table):
-            print(f"\n{title}, {100 * report.confidence:g} % intervals:")
-            _print_table(table[[c for c in table.columns if not c.startswith(("fpr_", "fnr_"))]])
-
-
-def _print_table(table):
-    "Four digits, nothing for an undefined number."
-    print(table.to_string(index=False, float_format=lambda v: f"{v + 0.0:.4g}", na_rep=""))
-
 # %% ../nbs/95_command_line.ipynb #48c96dfa
 def _marks(arguments) -> dict:
     "How CSV files are written."
@@ -547,7 +537,15 @@ def _marks(arguments) -> dict:
     return {"sep": sep, "decimal": arguments.decimal or "."}
 
 
-def _read_columns(arguments):
+def _with_index(frame):
+    "The frame with what its rows are called as a column, too."
+    if frame.index.name is None or frame.index.name in frame.columns:
+        return frame
+    column = frame.index.to_series()
+    return pandas().concat([column, frame], axis=1)
+
+
+def _read_frame(arguments):
     "The rows of all files."
     frames, first = [], arguments.files[0]
     for name in arguments.files:
@@ -558,28 +556,41 @@ def _read_columns(arguments):
     return pandas().concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
+def _column(frame, name, option: str, priced: bool = False):
+    "A column of the table that an option names."
+    if name not in frame.columns:
+        no_number = f"{name!r} is not a number; write it as 20, 0.5 or 5%, or name a column: "
+        raise ValueError(no_number * priced + unknown_name(name, frame.columns, option))
+    return frame[name]
+
+
+def _columns_of_rows(frame, arguments, *options: str) -> dict:
+    "Argument of the library -> what an option names for each row."
+    given = {option: getattr(arguments, option) for option in options}
+    return {_PER_ROW[k]: _column(frame, name, f"--{k}") for k, name in given.items() if name}
+
+
+def _with_columns(costs, frame, option: str = ""):
+    "Costs by outcome with the columns in place of their names."
+    if not isinstance(costs, dict):
+        return costs
+    named = {name: cost for name, cost in costs.items() if isinstance(cost, str)}
+    return costs | {k: _column(frame, name, option or f"--{k}", True) for k, name in named.items()}
+
+
 def _items(text: str | None) -> list:
     "Names with commas between them; one that holds a comma is quoted."
     return next(csv.reader([text])) if text else []
 
 
-def _columns_of(frame, arguments, costs) -> Columns:
+def _columns_of(frame, arguments, costs, taken: list) -> Columns:
     "Which columns are what: as named, or guessed and said aloud."
-    taken = []
-    named = [(option, getattr(arguments, option)) for option in (*_PER_ROW.values(), *_OUTCOMES)]
-    for option, column in [*named, *_prices(arguments)]:
-        if isinstance(column, str):
-            if column not in frame.columns:
-                no_number = f"{column!r} is not a number; write it as 20, 0.5 or 5%, or name a column: "
-                priced = option in (*_OUTCOMES, "scenario")
-                raise ValueError(no_number * priced + unknown_name(column, frame.columns, f"--{option}"))
-            taken.append(column)
     table = None if isinstance(costs, dict) else costs
     given = {"label": arguments.label, "taken": taken, "costs": table}
     try:
         found = read_table(frame, models=_models_of(frame, arguments), **given)
     except ValueError as error:
-        if not str(error).startswith("label: ") or arguments.label:
+        if argument_of(error) != "label" or arguments.label:
             raise
         _refuse_label(frame, arguments, taken, table, _in_the_shell(str(error)))
     said, *others = found.notes
@@ -619,14 +630,17 @@ def _pair(item: str) -> tuple:
     return (column, label) if column else (item, "")
 
 
+def _prices(arguments) -> dict:
+    "What errors cost, as far as it is said: outcome -> number or column."
+    return {name: cost for name in _OUTCOMES if (cost := getattr(arguments, name)) is not None}
+
+
 def _costs_of(arguments):
     "The costs of the file, or of --fp, --fn, --tp, --tn as far as they are given."
-    given = {name: getattr(arguments, name) for name in _OUTCOMES if getattr(arguments, name) is not None}
+    given = _prices(arguments)
     if arguments.costs and given:
         raise ValueError(f"--costs: {arguments.costs} and --{next(iter(given))} both price errors; give one")
-    if arguments.costs:
-        return _cost_table(arguments.costs, arguments)
-    return given
+    return _cost_table(arguments.costs, arguments, "--costs") if arguments.costs else given
 
 
 def _scenarios_of(arguments) -> dict:
@@ -643,20 +657,7 @@ def _scenarios_of(arguments) -> dict:
     return found
 
 
-def _prices(arguments) -> list:
-    "What errors cost in the scenarios, a number or a column each."
-    tables = [one for one in arguments.scenarios.values() if isinstance(one, dict)]
-    return [("scenario", cost) for one in tables for cost in one.values()]
-
-
-def _with_columns(costs, frame):
-    "Costs by outcome with the columns in place of their names."
-    if not isinstance(costs, dict):
-        return costs
-    return {name: frame[cost] if isinstance(cost, str) else cost for name, cost in costs.items()}
-
-
-def _cost_table(path, arguments, option: str = "--costs"):
+def _cost_table(path, arguments, option: str):
     "A table of costs with labels in its first row and column; numbers only."
     if ".json" in str(path).lower():
         raise ValueError(f"{option}: JSON does not say which labels are classes; give a table as CSV")
@@ -664,12 +665,10 @@ def _cost_table(path, arguments, option: str = "--costs"):
         table = read_file(path, index_col=0, **_marks(arguments))
     except ValueError as error:
         raise ValueError(f"{option}: {_in_the_shell(str(error))}") from None
-    for column in table.columns:
-        values = pandas().to_numeric(table[column], errors="coerce")
-        if values.isna().any():
-            row = table.index[values.isna()][0]
-            got = table[column][values.isna()].iloc[0]
-            raise ValueError(f"{option}: {path}: {got!r} in row {row!r}, column {column!r}; want a number")
+    rows, columns = table.apply(pandas().to_numeric, errors="coerce").isna().to_numpy().nonzero()
+    for i, j in zip(rows, columns):
+        where = f"{table.iat[i, j]!r} in row {table.index[i]!r}, column {table.columns[j]!r}"
+        raise ValueError(f"{option}: {path}: {where}; want a number")
     return table.astype(float)
 
 
@@ -693,11 +692,6 @@ def _numbers_of(text: str | None, option: str, form: str):
         raise ValueError(f"{option}: {error}") from None
 
 
-def _rule_of(text: str):
-    "One rule, or a rule a model."
-    return _pairs(_items(text), "--rule", "MODEL=RULE,...") if "=" in text else text
-
-
 def _pairs(texts: list, option: str, form: str) -> dict:
     "KEY=VALUE, several."
     first = option in ("--about", "--scenario")  # of several marks the first; a path and a text may have more
@@ -711,10 +705,9 @@ def _pairs(texts: list, option: str, form: str) -> dict:
 def _refuse_label(frame, arguments, taken: list, costs, why: str):
     "No true labels: refused with a command that names a column of two values, where there is one."
     two = [c for c in frame.columns if isinstance(c, str) and c not in taken and frame[c].nunique() == 2]
-    if not two:
-        raise ValueError(why)
-    more = _missing_costs(frame, two[0], arguments) if costs is None else {}
-    raise ValueError(f"{why}; for example: {_line(arguments, {'label': two[0]} | more)}")
+    more = _missing_costs(frame, two[0], arguments) if two and costs is None else {}
+    example = f"; for example: {_line(arguments, {'label': two[0]} | more)}" if two else ""
+    raise ValueError(why + example)
 
 
 def _line(arguments, options: dict) -> str:
@@ -724,18 +717,18 @@ def _line(arguments, options: dict) -> str:
 
 def _missing_costs(frame, label, arguments) -> dict:
     "Option -> example, of what is not said of two classes and their errors."
-    labels, found = seen_labels(frame[label].dropna().to_numpy()), {}
+    labels, found, given = seen_labels(frame[label].dropna().to_numpy()), {}, _prices(arguments)
     if len(labels) == 2 and unordered(labels) and arguments.positive is None:
         found["positive"] = str(frame[label].value_counts().index[-1])  # the rarer one
-    fp = 1 if arguments.fp is None else arguments.fp
+    fp = given.get("fp", 1)
     examples = {"fp": fp, "fn": 20 * fp if isinstance(fp, (int, float)) else 20}
-    return found | {option: v for option, v in examples.items() if getattr(arguments, option) is None}
+    return found | {option: v for option, v in examples.items() if option not in given}
 
 
 def _check_costs(frame, label, arguments):
     "Refuse costs by outcome that are not all said, with a command that says them."
     options = _missing_costs(frame, label, arguments)
-    missing = [option for option in options if option != "positive"]
+    missing = [f"--{option}" for option in options if option != "positive"]
     labels = seen_labels(frame[label].dropna().to_numpy())
     if missing and len(labels) > 2:
         top = ",".join(map(str, ["class", *labels]))
@@ -744,173 +737,81 @@ def _check_costs(frame, label, arguments):
             f"the line {top!r:.200} on top, a line a true class, and the cost of each decision"
         )
     if missing:
-        why = f"{' and '.join(f'--{option}' for option in missing)} missing: say what errors cost"
+        why = f"{' and '.join(missing)} missing: say what errors cost"
         raise ValueError(f"{why}; for example: {_line(arguments, options)}")
 
 # %% ../nbs/95_command_line.ipynb #dec1
-def _add_decide(commands):
-    "cost-eval decide FILE..."
-    about = "what an installed rule decides about the rows of a file"
-    what = "CSV or parquet of any size; other kinds as for evaluate"
-    parser = _add_of_files(commands, "decide", about, what)
-    _add_rule_columns(parser)
-    what = "CSV to write: the rows with one more column, the decision"
-    parser.add_argument("--out", required=True, metavar="FILE", help=what)
-    what = "at most so many of the rows get the second decision: 200, or 10%%"
-    _add_options(parser, ("capacity", "N", what))
-    parser.set_defaults(run=_decide)
-
-
-def _add_check(commands):
-    "cost-eval check FILE..."
-    about = "whether an installed rule keeps its promise on new labelled rows"
-    more = " Exit status: 0 kept, 1 broken for sure, 3 undecided."
-    what = "CSV or parquet of any size, with true labels"
-    parser = _add_of_files(commands, "check", about, what, more)
-    _add_rule_columns(parser)
-    _add_options(
-        parser,
-        ("label", "COL", "true labels (default: guessed)"),
-        ("max-cost", "C", "what a case may cost on average"),
-        *((f"min-{rate}", "R", f"least {rate}: .95 or 95%%") for rate in _CHECKED),
-        ("weight", "COL", "weights of the rows"),
-        ("cluster", "COL", "rows that belong together"),
-        ("heaviest", "W", "what a row or cluster can weigh at most"),
-        ("largest", "C", "the largest amount that a row can cost"),
-        ("confidence", "Q", "that a verdict is true (default: .95)"),
-    )
-    parser.set_defaults(run=_check, confidence=0.95)
-
-
-def _add_rule_columns(parser):
-    "The rule, and where its values stand."
-    what = "the rule: a file of cost-eval evaluate --save-rule, or rule.to_json"
-    parser.add_argument("--rule", required=True, metavar="FILE", help=what)
-    _add_options(
-        parser,
-        ("scores", "COL", "the column of the values (default: as when the rule was made)"),
-        ("posteriors", "COL=CLASS,...", "columns of probabilities with their classes"),
-        *((name, "C", f"cost of a {of}, as for evaluate") for name, of in _OUTCOMES.items()),
-        *_MARKS,
-    )
-
-
-def _rule_of_file(arguments):
-    "The rule, and the rows of all files in blocks."
+def _rule_of_file(arguments, capacity=None) -> tuple:
+    "The rule, how many it may decide positive, and the rows of all files: in blocks, of a limit at once."
     _need("data", "pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))
     blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
-    return rule, map(_with_index, blocks)
+    frames, capacity = map(_with_index, blocks), rule.capacity if capacity is None else capacity
+    if capacity is not None:
+        frames = [pandas().concat(list(frames), ignore_index=True)]
+    return rule, capacity, frames
 
 
-def _with_index(frame):
-    "The frame with what its rows are called as a column, too."
-    if frame.index.name is None or frame.index.name in frame.columns:
-        return frame
-    column = frame.index.to_series()
-    return pandas().concat([column, frame], axis=1)
-
-
-def _rule_costs(frame, arguments) -> dict | None:
-    "Costs of the rows, if any are named."
-    own = {name: cost for name in _OUTCOMES if (cost := getattr(arguments, name)) is not None}
-    for column in (cost for cost in own.values() if isinstance(cost, str)):
-        if column not in frame.columns:
-            raise ValueError(unknown_name(column, frame.columns, "--fp, --fn, --tp, --tn"))
-    return _with_columns(own, frame) or None
-
-
-def _rule_where(rule, frame, arguments):
-    "The column that holds the values of a rule, or (class, column) pairs."
-    if arguments.scores:
-        where = arguments.scores
-    elif arguments.posteriors:
+def _rule_values(rule, frame, arguments) -> tuple:
+    "The column of a rule's values, or class -> column; and what the rule decides about."
+    where = arguments.scores or rule.content.get("columns") or rule.model
+    if arguments.posteriors and not arguments.scores:
         where = [[label, column] for column, label in map(_pair, _items(arguments.posteriors))]
-    else:
-        where = rule.content.get("columns") or rule.model
-    if where == rule.model not in frame.columns and rule.kind == "posteriors":
-        named = {str(column): column for column in frame.columns}
-        if {*map(str, rule.classes)} <= set(named):
-            return [[label, named[str(label)]] for label in rule.classes]
-    for column in [where] if isinstance(where, str) else [column for _, column in where]:
-        if column not in frame.columns:
-            raise ValueError(unknown_name(column, frame.columns, "--scores"))
-    return where
-
-
-def _rule_values(rule, frame, arguments):
-    "The values that a rule decides about."
-    where = _rule_where(rule, frame, arguments)
+    named = {str(column): column for column in frame.columns}
+    classes = rule.kind == "posteriors" and {*map(str, rule.classes)} <= set(named)
+    if where == rule.model not in frame.columns and classes:
+        where = [[label, named[str(label)]] for label in rule.classes]
     if isinstance(where, str):
-        return frame[where]
-    columns = [column for _, column in where]
-    if len(where) == 1:
-        return Posteriors(frame[columns[0]], classes=[where[0][0]])
-    return frame[columns].set_axis([label for label, _ in where], axis=1)
+        return where, _column(frame, where, "--scores")
+    where = dict(where)
+    values = pandas().DataFrame({k: _column(frame, column, "--scores") for k, column in where.items()})
+    return where, Posteriors(values.iloc[:, 0], classes=[*where]) if len(where) == 1 else values
 
 
 def _decide(arguments):
     "Read, decide, write, say."
     _writable_file(arguments.out)
-    rule, frames = _rule_of_file(arguments)
-    capacity = rule.capacity if arguments.capacity is None else arguments.capacity
-    if capacity is not None:  # one list of all rows
-        frames = [pandas().concat(list(frames), ignore_index=True)]
-    part, taken, notes = Path(f"{arguments.out}.part"), dict.fromkeys(rule.decisions, 0), list[str]()
-    columns: list = []
-    try:
-        for k, frame in enumerate(frames):
-            decided, said = _decided(rule, frame, arguments, capacity)
-            notes += said
-            columns = columns or list(frame.columns)
-            if list(frame.columns) != columns:
-                raise ValueError(f"{arguments.files}: columns {list(frame.columns)} after {columns}")
-            if "decision" in columns:
-                raise ValueError("--out: the rows have a column 'decision' already; rename it")
-            frame.assign(decision=decided).to_csv(part, index=False, mode="a" if k else "w", header=not k)
-            for label in rule.decisions:
-                taken[label] += int((decided == label).sum())
-        part.replace(arguments.out)
-    finally:
-        part.unlink(missing_ok=True)
-    for note in dict.fromkeys(notes):
+    rule, capacity, frames = _rule_of_file(arguments, arguments.capacity)
+    part, taken, columns = Path(f"{arguments.out}.part"), dict.fromkeys(rule.decisions, 0), None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            for k, frame in enumerate(frames):
+                _, values = _rule_values(rule, frame, arguments)
+                costs = _with_columns(_prices(arguments), frame) or None
+                decided, here = rule.decide(values, costs, capacity=capacity), list(frame.columns)
+                columns = columns or here
+                if here != columns:
+                    raise ValueError(f"{arguments.files}: columns {here} after {columns}")
+                if "decision" in columns:
+                    raise ValueError("--out: the rows have a column 'decision' already; rename it")
+                frame = frame.assign(decision=decided)
+                frame.to_csv(part, index=False, mode="a" if k else "w", header=not k)
+                taken = {label: many + int((decided == label).sum()) for label, many in taken.items()}
+            part.replace(arguments.out)
+        finally:
+            part.unlink(missing_ok=True)
+    for note in dict.fromkeys(str(warning.message) for warning in caught):
         print(note)
     print(f"{sum(taken.values()):,} rows:", ", ".join(f"{many:,} x {label}" for label, many in taken.items()))
     print(f"written: {arguments.out}")
     return 0
 
 
-def _decided(rule, frame, arguments, capacity) -> tuple:
-    "The decision about each row, and what is to be said."
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        values, costs = _rule_values(rule, frame, arguments), _rule_costs(frame, arguments)
-        decided = rule.decide(values, costs, capacity=capacity)
-    return decided, [str(warning.message) for warning in caught]
-
-
 def _check(arguments):
     "Read, count, judge, say; the answer is the exit status."
-    rule, frames = _rule_of_file(arguments)
+    rule, _, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     counts, label = None, arguments.label
-    if rule.capacity is not None:  # one list of all rows
-        frames = [pandas().concat(list(frames), ignore_index=True)]
     for frame in frames:
-        values = _rule_values(rule, frame, arguments)
-        where = _rule_where(rule, frame, arguments)
-        models = {rule.model: where if isinstance(where, str) else dict(where)}
-        given = {"--weight": arguments.weight, "--cluster": arguments.cluster}
-        taken = [column for column in given.values() if column]
+        where, values = _rule_values(rule, frame, arguments)
+        rows = _columns_of_rows(frame, arguments, "weight", "cluster")
         if label is None:
-            label = read_table(frame, models=models, taken=taken).label
+            taken = [column.name for column in rows.values()]
+            label = read_table(frame, models={rule.model: where}, taken=taken).label
             print(f"Read: true labels {label!r}. (--label says otherwise.)")
-        for option, column in {"--label": label, **given}.items():
-            if column and column not in frame.columns:
-                raise ValueError(unknown_name(column, frame.columns, option))
-        own = dict(zip(("sample_weight", "clusters"), (frame[c] if c else None for c in given.values())))
-        own |= {"costs": _rule_costs(frame, arguments), "largest": arguments.largest}
-        found = count_rule(rule, frame[label], values, **own)
+        rows |= {"costs": _with_columns(_prices(arguments), frame) or None, "largest": arguments.largest}
+        found = count_rule(rule, _column(frame, label, "--label"), values, **rows)
         counts = found if counts is None else counts + found
     options = {"heaviest": arguments.heaviest, "confidence": arguments.confidence}
     told = check_rule(counts, max_cost=arguments.max_cost, min_rates=rates, **options)
@@ -921,16 +822,6 @@ def _check(arguments):
     return told.exit_code
 
 # %% ../nbs/95_command_line.ipynb #98a9f8fe
-def _add_app(commands):
-    "cost-eval app [FILE]"
-    parser = commands.add_parser("app", help="the report as a page in the browser")
-    what = "a table of any size to begin with (default: an example)"
-    parser.add_argument("file", nargs="?", metavar="FILE", help=what)
-    _add_options(parser, ("port", "N", "where it is served (default: 8866)"))
-    parser.add_argument("--no-browser", action="store_true", help="only serve it")
-    parser.set_defaults(run=_app, port=8866)
-
-
 # Voila's template without the style sheets that it asks of a server elsewhere
 _TEMPLATE = """{% extends "lab/index.html.j2" %}
 {% block notebook_css %}{{ super() | replace("https://cdn.jsdelivr.net/", "data:text/css,") }}{% endblock %}
@@ -985,18 +876,6 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; {self.prog} --help says more\n")
 
 
-_COMMANDS = [
-    _add_example,
-    _add_evaluate,
-    _add_decide,
-    _add_check,
-    _add_app,
-    _add_reproduce,
-    _add_list,
-    _add_data,
-]
-
-
 class _Lasting:
     "Standard output whose reader may leave (`cost-eval check ... | head`): files and exit code still come."
 
@@ -1046,18 +925,16 @@ def main(argv: Row[str] | None = None) -> int:
     about = "Cost-sensitive evaluation of classifiers: five papers recomputed, your predictions judged."
     parser = _Parser(prog="cost-eval", description=about)
     parser.add_argument("--version", action="version", version=f"cost-eval {version('cost_eval')}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in _COMMANDS:
-        add(commands)
+    _fill(parser.add_subparsers(required=True, metavar="COMMAND"))
     arguments, strange = parser.parse_known_args(argv)
-    arguments.line = ["cost-eval", *(sys.argv[1:] if argv is None else argv)]
+    line = ["cost-eval", *(sys.argv[1:] if argv is None else argv)]
     if strange:
-        own = commands.choices[arguments.line[1]]
-        options = dict.fromkeys(re.findall(r"--[a-z-]+", own.format_help()))
-        own.error(unknown_name(strange[0], options, "argument"))
+        options = dict.fromkeys(re.findall(r"--[a-z-]+", arguments.parser.format_help()))
+        arguments.parser.error(unknown_name(strange[0], options, "argument"))
     try:
         if getattr(arguments, "recipe", None):
             arguments = _recalled(parser, arguments, argv)
+        arguments.line = line
         with redirect_stdout(_Lasting(sys.stdout)):
             code = arguments.run(arguments)
             sys.stdout.flush()

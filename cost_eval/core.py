@@ -328,6 +328,11 @@ def unknown_name(value, known, name: str) -> str:
     return f"{name}: {value!r} is unknown; there are {', '.join(known)}"
 
 
+def argument_of(error: Exception) -> str:
+    "Which argument a message is about: it begins with its name."
+    return str(error).partition(":")[0].partition("[")[0]
+
+
 def check_flag(value, name: str) -> bool:
     "`value` if it is True or False; `ValueError` otherwise."
     if not isinstance(value, (bool, np.bool_)):
