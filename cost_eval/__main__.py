@@ -32,8 +32,9 @@ from pathlib import Path
 
 from . import datasets, reproduce
 from cost_eval.core import (
-    VERIFICATION_BIAS,
+    NOTES,
     argument_of,
+    code_of,
     optional_import,
     pandas,
     seen_labels,
@@ -41,7 +42,7 @@ from cost_eval.core import (
     unknown_name,
     unordered,
 )
-from .page import grave_first, short_ladder
+from .page import answers, grave_first, short_ladder
 from .planning import check_rule, count_rule
 from .policies import RULES, DecisionRule
 from .report import evaluate
@@ -421,7 +422,8 @@ def _print_report(report):
     "Ladder and summary for a terminal, and the groups, if any."
     _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
     print()
-    print(_noted("\n".join([report.summary(), *grave_first(report.notes)[2:]])))
+    lines = [f"{question}: {said}" for question, said in answers(report, _said).items()]
+    print("\n".join([*lines, *grave_first(report.notes, _said)[2:]]))
     for title, table in (
         ("By group", report.groups),
         ("Between groups", report.group_differences),
@@ -453,12 +455,6 @@ _OPTIONS |= {
     "max_cost": "--max-cost C",
 }
 
-
-_REMEDIES = {
-    VERIFICATION_BIAS: "--label COL; a CSV file's class NA, None or null is read as missing: rename it",
-    "the rows of both months": "--group COL on the rows of both months in one file, COL the month",
-    "which are classes": "--costs FILE with class \\ decision in its corner, or decision \\ class",
-}
 
 _QUOTED = r"there are [^;]*|(?<!\w)'[^']*'|\"[^\"]*\""  # a user's names are no Python
 _GIVEN = re.compile(
@@ -500,8 +496,6 @@ def _in_the_shell(message: str) -> str:
     "The library's words with arguments as options, without what they advise in Python; and the option."
     argument = message.partition(":")[0].partition("[")[0]
     option = _OPTIONS.get(argument)
-    for words, instead in _REMEDIES.items():
-        option = instead if words in message else option
     said = re.sub(r"^min_rates\['(\w+)'\]", r"--min-\1", message)
     said = _flag(argument) + said.removeprefix(argument) if argument in _OPTIONS else said
     said = re.sub(r"(--[a-z]+|\bmodel)s?\[('[^']*'|\"[^\"]*\")\](?!\.)", r"\1 \2", said)
@@ -513,22 +507,18 @@ def _in_the_shell(message: str) -> str:
     return said if told else f"{said} (here: {option})"
 
 
-_IN_NOTES = {  # what notes advise in Python, and in the shell
-    r"give Posteriors\(values, classes=\[(.+?)\]\)": r"give --posteriors COLUMN=\1",
-    r"give Scores\(-values\)": "give a column of the scores with the other sign",
-    "Give the ids as clusters=": "Give the column of the ids as --cluster",
-    "; draws= takes more": "",
-    r" If they are right elsewhere, Posteriors\(values, priors=.*?\.(?= |$)": "",
-    r": certify\(\)": "",
-    r"\(method='(\w+)'": r"(--method=\1",
+_ADVICE = {  # code of a note -> what it advises in Python, and in the shell
+    "turned probabilities": ("Posteriors(values, classes=[{turned}])", "--posteriors COLUMN={turned}"),
+    "turned scores": ("Scores(-values)", "a column of the scores with the other sign"),
+    "ids": ("the ids as clusters=", "the column of the ids as --cluster"),
+    "draws": ("; draws= takes more", ""),
+    "elsewhere": (NOTES["elsewhere"].partition(".")[2], ""),
 }
 
 
-def _noted(text: str) -> str:
-    "What a report says, in the shell's grammar."
-    for python, shell in _IN_NOTES.items():
-        text = re.sub(python, shell, text)
-    return text
+def _said(note: str) -> str:
+    "A note in the shell's grammar."
+    return note.said({k: NOTES[k].replace(*both) for k, both in _ADVICE.items()}) if code_of(note) else note
 
 # %% ../nbs/95_command_line.ipynb #48c96dfa
 def _marks(arguments) -> dict:

@@ -33,10 +33,12 @@ from scipy.special import logit
 from .bootstrap import Sample, sample_interval
 from .comparisons import Losses
 from cost_eval.core import (
+    Note,
     Result,
     cheapest_first,
     check_choice,
     check_range,
+    code_of,
     estimand,
     four_digits,
     optional_import,
@@ -217,7 +219,7 @@ def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str,
     sign *= way
     method, asked = report._case.method, report.approximate["question"] == question
     near = _row(report.approximate[asked], ["model", "against"], set(pair))
-    this = "conservative" if method == "auto" else f"method={method!r}"
+    this = "conservative" if method == "auto" else f"method {method!r}"
     told = "told apart" if row["told_apart"] else "not told apart"
     if not np.isfinite(near["low"]):
         few = "too few costly cases for an approximate line"
@@ -787,16 +789,14 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
     notes = []
     for label, size in zip(case.costs.classes, case.samples_of_classes):
         if 0 < size < 30:
-            notes.append(f"Class {label} has only {size} samples.")
+            notes.append(Note("few", label=label, size=size))
     if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
         notes.append("Each sample has its own costs. " + estimand("amounts", "amount", case.largest))
     notes += [note for entry in mains for note in _never_seen(case, entry)]
     notes += [*_miscalibrated(best, calibrated), *gap_lines(between[between["told_apart"].astype(bool)])]
     first = cheapest_first(best["cost_in_sample"].to_numpy())[0]
     if first != 0:
-        name = best.loc[first, "model"]
-        anew = f"Decided anew at the sample's own priors, {name} would be the cheapest"
-        notes.append(f"{anew}: the order depends on the priors.")
+        notes.append(Note("other priors", model=best.loc[first, "model"]))
     drift = np.abs(case.priors - case.class_sizes / case.class_sizes.sum()).max()
     if case.shifted and drift > 0.01:
         by = f"by up to {drift:.2g}"
@@ -811,9 +811,8 @@ def _never_seen(case, entry) -> list[str]:
     if not unseen.any() or case.samples_of_classes[unseen.any(1)].min() == 0 or costs.max() == costs.min():
         return []
     i, j = np.argwhere(unseen)[0]
-    error = f"{case.costs.classes[i]} decided {case.costs.decisions[j]}"
-    never = f"was never seen for {entry.model}; its rate is known only to be small"
-    return [f"The costliest error ({error}) {never}."]
+    label, decision = case.costs.classes[i], case.costs.decisions[j]
+    return [Note("never seen", label=label, decision=decision, model=entry.model)]
 
 
 def _miscalibrated(best, calibrated) -> list[str]:
@@ -821,10 +820,8 @@ def _miscalibrated(best, calibrated) -> list[str]:
     found, cost = [], best.set_index("model")["cost"]
     for row in calibrated[calibrated["miscalibrated"]].to_dict("records"):
         if row["saving"] > 0.1 * abs(cost[row["model"]]):
-            told = ", not told apart from 0" if row["low"] <= 0 else ""
-            more = f"{four_digits(row['saving'])} more per case than calibrated ones ({_ends(row)}{told})"
-            looks = f"{row['model']} looks miscalibrated: its posteriors taken at their word"
-            found.append(f"{looks} cost {more}.")
+            told, more = ", not told apart from 0" if row["low"] <= 0 else "", four_digits(row["saving"])
+            found.append(Note("miscalibrated", model=row["model"], more=more, ends=_ends(row), told=told))
     return found
 
 
@@ -853,8 +850,8 @@ def gap_lines(between: Any) -> list[str]:
     for (model, what), rows in between[between["what"] != "cost"].groupby(["model", "what"], sort=False):
         row = rows.loc[rows["difference"].abs().idxmax()]
         told = "told apart" if row["told_apart"] else "not told apart"
-        gap = f"{row['first']} minus {row['second']} is {four_digits(row['difference'])} ({_ends(row)})"
-        found.append(f"{what} of {model}: {gap}, {told}.")
+        gap = row[["first", "second"]].to_dict() | {"difference": four_digits(row["difference"])}
+        found.append(Note("gap", model=model, what=what, **gap, ends=_ends(row), told=told))
     return found
 
 # %% ../nbs/58_page.ipynb #scn00002
@@ -952,26 +949,25 @@ def constraint_words(report: Any) -> list[str]:
     more = more if price["price"] else "nothing"
     return [
         f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against the same model "
-        "without it. Only samples that took no part can show whether the installed rule keeps to it: "
-        "certify()."
+        "without it. Only samples that took no part can show whether the installed rule keeps to it."
     ]
 
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
-    *("known before its class", "most such columns pass"),
-    *("higher values go with", "as clusters", "are not independent", "pooled from cross-validation"),
-    *("a class is missing", "nothing can be calibrated", "was never seen", "order depends on the priors"),
-    *("has only", " minus ", "looks miscalibrated", "a threshold"),
+    *("declared", "few to tell", "turned probabilities", "turned scores", "ids", "pooled", "class missing"),
+    *("class small", "never seen", "other priors", "few", "gap", "miscalibrated", "no threshold"),
 )
 
 
-def grave_first(notes: Any) -> list[str]:
+def grave_first(notes: Any, say: Callable = str) -> list[str]:
     """Notes in the order of how much they can change: how the data were read, what was not seen, the rest.
 
     Parameters
     ----------
     notes : sequence of str
         of a report
+    say : callable, optional
+        note -> its words
 
     Returns
     -------
@@ -980,31 +976,31 @@ def grave_first(notes: Any) -> list[str]:
 
     Examples
     --------
-    >>> grave_first(["a, b cost the same in the sample", "Class 1 has only 9 samples."])
+    >>> grave_first(["a, b cost the same in the sample", Note("few", label=1, size=9)])
     ['Class 1 has only 9 samples.', 'a, b cost the same in the sample.']
     """
-
-    def rank(note: str) -> int:
-        return next((k for k, words in enumerate(_GRAVE) if words in note), len(_GRAVE))
-
-    return [note if note.endswith(".") else f"{note}." for note in sorted(notes, key=rank)]
+    place = {code: k for k, code in enumerate(_GRAVE)}
+    said = [say(note) for note in sorted(notes, key=lambda note: place.get(code_of(note), len(place)))]
+    return [note if note.endswith(".") else f"{note}." for note in said]
 
 
-def _check(report) -> str:
+def _check(report, say: Callable = str) -> str:
     "The two gravest caveats."
-    first, more = grave_first(report.notes)[:2], len(report.notes) - 2
+    first, more = grave_first(report.notes, say)[:2], len(report.notes) - 2
     if not first:
         return "The report's own checks found nothing; are the samples like the cases to come?"
     return " ".join(first) + (f" ({more} more in the notes.)" if more > 0 else "")
 
 
-def answers(report: Any) -> dict[str, str]:
+def answers(report: Any, say: Callable = str) -> dict[str, str]:
     """The report in five answers.
 
     Parameters
     ----------
     report : Report
         from `evaluate`
+    say : callable, optional
+        note -> its words
 
     Returns
     -------
@@ -1026,7 +1022,7 @@ def answers(report: Any) -> dict[str, str]:
         "Verdict": _decide(report),
         "How sure": " ".join([_sure(report), *constraint_words(report)]),
         "What would change it": " ".join([_change(report), *scenario_words(report)]),
-        "What to check": _check(report),
+        "What to check": _check(report, say),
     }
 
 

@@ -58,6 +58,7 @@ from cost_eval.comparisons import (
 )
 from .confusion import BinaryCounts
 from cost_eval.core import (
+    Note,
     Result,
     cheapest_first,
     check_1d,
@@ -228,9 +229,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
             fits.draw(min(most, int(doubled)), name)
     if not left:
         return [], known
-    who, worst = ", ".join(left), max(left.values())
-    error = f"the Monte Carlo error of the cost of {who} is still {worst:.2g} of half"
-    return [f"Over {most} draws of the folds {error} its interval; draws= takes more."], known
+    return [Note("draws", draws=most, who=", ".join(left), worst=max(left.values()))], known
 
 
 def _draw_error(case: _Case, entry: Decided) -> float:
@@ -1227,7 +1226,7 @@ def evaluate(
                 f"draws: {draws}, but what is required is judged in one draw; leave one of them out"
             )
         draws = 1
-    notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
+    notes = [*said, *samples.notes, *([Note("pooled")] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
     return replace(found, _asked=asked)
@@ -1239,13 +1238,6 @@ def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
     if weight is not None and not weight.all():
         rows = samples.counting if rows is None else rows[weight[rows] > 0]
     return (samples, None) if rows is None else (samples.take(rows), _Order(rows, len(samples), samples.ids))
-
-
-_POOLED = (
-    "The predictions are pooled from cross-validation: they stand for a way of making models, not for the "
-    "model in use, and the intervals leave out how much the models of other training sets would differ "
-    "(training_variation shows it; chapter 23 measures how often such an interval holds)."
-)
 
 
 def _scored_models(fits: CrossFit) -> tuple:

@@ -14,7 +14,7 @@ from test_verdicts import COSTS, N, made, map_agrees, says, sentences_agree
 import cost_eval.page as page
 import cost_eval.report as report_module
 from cost_eval.bootstrap import difference, independent_difference
-from cost_eval.core import four_digits, holm
+from cost_eval.core import NOTES, Note, four_digits, holm
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, attainable
 from cost_eval.metrics import net_benefit
@@ -195,7 +195,8 @@ def test_caveats_at_both_sides():
                                             == "m looks miscalibrated: its posteriors taken at their word "
                                                "cost 0.11 more per case than calibrated ones (0.01 to 0.3)."
                                                for note in notes)
-    notes = ["x", "Class 1 has only 9 samples.", "b", "models['m']: higher values go with 'w'."]
+    turned = {"argument": "models['m']", "other": "w", "area": .1, "turned": "'w'"}
+    notes = ["x", Note("few", label=1, size=9), "b", Note("turned probabilities", **turned)]
     assert page.grave_first(notes) == [notes[3], notes[1], "x.", "b."]
 
 
@@ -260,7 +261,7 @@ SLIPS = {
                                      "calibrated"),
     "seen is unseen": (page, "_never_seen", "== 0)", "== 1)"),
     "the narrowest gap": (page, "gap_lines", "idxmax", "idxmin"),
-    "light notes first": (page, "grave_first", "return next(", "return -next("),
+    "light notes first": (page, "grave_first", "place.get(", "-place.get("),
     "a gap without a factor": (report_module, "_between_groups", 'times = 1 if what == "cost" else 2',
                                "times = 1"),
 }
@@ -390,10 +391,13 @@ def test_every_term_of_the_summary_stands_in_the_glossary():
         keys |= {id(arg) for call in ast.walk(tree) if isinstance(call, ast.Call) for arg in ast.walk(call)
                  if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "removeprefix",
                 "groupby", "set_index", "endswith")}
+        keys |= {id(call.args[0]) for call in ast.walk(tree) if isinstance(call, ast.Call) and call.args
+                 and isinstance(call.func, ast.Name) and call.func.id == "Note"}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in keys:
                 words |= set(re.findall(r"[a-z]+(?:-[a-z]+)*", node.value.lower()))
-    for text in page.RULES_IN_WORDS.values():
+    own = ("few", "never seen", "miscalibrated", "gap", "other priors")
+    for text in (*page.RULES_IN_WORDS.values(), *(re.sub(r"{.*?}", "", NOTES[code]) for code in own)):
         words |= set(re.findall(r"[a-z]+", text))
     unknown = {word for word in words - PLAIN if not re.search(rf"\b{word.removesuffix('s')}", terms)}
     assert not unknown, "neither plain English nor a term of the glossary"
