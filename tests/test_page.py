@@ -398,7 +398,7 @@ def test_every_term_of_the_summary_stands_in_the_glossary():
                 words |= set(re.findall(r"[a-z]+(?:-[a-z]+)*", node.value.lower()))
     own = ("few", "never seen", "miscalibrated", "gap", "other priors")
     for text in (*page.RULES_IN_WORDS.values(), *(re.sub(r"{.*?}", "", NOTES[code]) for code in own)):
-        words |= set(re.findall(r"[a-z]+", text))
+        words |= set(re.findall(r"[a-z]+", text.lower()))
     unknown = {word for word in words - PLAIN if not re.search(rf"\b{word.removesuffix('s')}", terms)}
     assert not unknown, "neither plain English nor a term of the glossary"
     for term in ("told apart", "widened because", "one more case", "conservative line", "approximate line",
