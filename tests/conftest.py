@@ -45,7 +45,7 @@ OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators":
                "sequences": "planning",
                "report": "page", "verdicts": "report page", "recipe": "report",
                "jobs": "api", "contract": "api",
-               "command_line": "__main__", "chapters": "reproductions.claims",
+               "command_line": "__main__", "chapters": "reproduce",
                "planted": "reproduce " + " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score",
         "expected_cost", "outperformance", "weighted_accuracy"))}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")
