@@ -163,7 +163,7 @@ def test_what_is_missing_is_named_in_a_line_that_works(scores, capsys, change, g
 
 
 def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path, capsys, monkeypatch):
-    """The README's own two lines; what they print stands in README, 95 and 96, and the app says it of its
+    """The README's own two lines; what they print stands in README and 95, and the app says it of its
     example."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
@@ -176,10 +176,9 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
     assert main(shlex.split(judged)[1:]) == 0
     out = capsys.readouterr().out.rstrip()
     assert f"```text\n$ {judged}\n{out}\n```" in readme
-    for name in ("95_command_line", "96_judge"):
-        cells = json.loads((root / "nbs" / f"{name}.ipynb").read_text())["cells"]
-        said = ["".join(o.get("text", "")).split() for cell in cells for o in cell.get("outputs", ())]
-        assert f"$ {judged}\n{out}".split() in said, name
+    cells = json.loads((root / "nbs" / "95_judge.ipynb").read_text())["cells"]
+    said = ["".join(o.get("text", "")).split() for cell in cells for o in cell.get("outputs", ())]
+    assert f"$ {judged}\n{out}".split() in said
     app = App()
     app.positive.value, app.fp.value, app.fn.value, app.prevalence.value = "ill", 1., 20., ".05"
     assert out.endswith(app.report.summary())
