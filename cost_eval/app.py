@@ -23,7 +23,6 @@ for _library in ("ipywidgets", "matplotlib", "pandas"):
 # %% ../nbs/62_app.ipynb #870b636d
 import base64
 import importlib.util
-import io
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -31,12 +30,10 @@ from pathlib import Path
 import ipywidgets as widgets
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
-from matplotlib.figure import Figure
 
-from .core import check_range, typed_number
-from .page import answers, frame_html, grave_first, sentences, short_ladder
-from .plotting import STYLE, display_name, for_page
+from .core import argument_of, check_range, typed_number
+from .page import answers, frame_html, grave_first, panel_image, sentences, short_ladder
+from .plotting import display_name, for_page
 from .policies import RULES
 from .report import evaluate
 from .samples import example_frame, read_file, read_table
@@ -327,40 +324,28 @@ class App:
             label = self._found.label
         except ValueError as error:
             here = " (here: load a file of the true labels and the models alone)"
-            self._problem = str(error) + here * str(error).startswith("models: ")
+            self._problem = str(error) + here * (argument_of(error) == "models")
         self._offer(label)
         self._compute()
 
     def _offer(self, label: str | None = None):
         "What can be chosen of the table; without one nothing."
-        self._quiet = True
+        self._quiet, found = True, self._found
         self.label.options = [] if self.frame is None else list(self.frame.columns)
         self.label.value = label  # None: nothing is chosen
-        self._offer_models()
-        self._offer_classes()
-        self._quiet = False
-
-    def _offer_models(self):
-        "A box to tick for each column that looks like a model."
-        names = [] if self._found is None else list(self._found.models)
         look = {"indent": False, "layout": widgets.Layout(width="auto", min_height="1.8em")}
+        names = [] if found is None else list(found.models)
         boxes = [widgets.Checkbox(k < 6, description=name, **look) for k, name in enumerate(names)]
         for box in boxes:
             box.observe(lambda change: self._compute(), "value")
         self.models.children = boxes
-
-    def _offer_classes(self):
-        "The classes to choose the positive one from: 0/1 and booleans say it, others are asked."
-        classes = []
-        if self._found is not None:
-            classes = sorted(self.frame[self._found.label].unique().tolist(), key=str)
-        if len(classes) > 2:
-            classes = []
-        known = bool(classes) and set(classes) <= {0, 1}  # True and 1.0 are 1
+        classes = [] if found is None else sorted(self.frame[found.label].unique().tolist(), key=str)
+        known = bool(classes) and set(classes) <= {0, 1}  # 0/1 and booleans say which is positive; 1.0 is 1
         if known and len(classes) == 1:  # a file in which one class does not occur
             classes = [False, True] if isinstance(classes[0], bool) else [0, 1]
-        self.positive.options = [(str(c), c) for c in reversed(classes)]
+        self.positive.options = [(str(c), c) for c in reversed(classes)] if len(classes) <= 2 else []
         self.positive.value = max(classes) if known else None
+        self._quiet = False
 
     def chosen(self) -> tuple:
         """The models that are ticked.
@@ -435,7 +420,7 @@ class App:
     def _question(self) -> str:
         "What is asked next of label, positive class and costs, whose controls answer it."
         if self._found is None:
-            asks = self._problem.startswith("label: ")
+            asks = argument_of(self._problem) == "label"
             return "Which column says what turned out to be true?" if asks else ""
         classes, positive = [c for _, c in self.positive.options], self.positive.value
         if positive is None and len(classes) == 2:
@@ -462,14 +447,14 @@ class App:
             raise ValueError("models: tick at least one")
         _check_room(f"the report on {len(y):,} rows", _PER_VALUE * len(y) * (len(names) + 1))
         models = {name: model for name, model in self._found.values().items() if name in names}
-        costs = {"fp": self._cost(self.fp), "fn": self._cost(self.fn)}
+        costs = {}
+        for name in ("fp", "fn"):
+            control = getattr(self, name)
+            how = {"shape": (), "hint": "what an error costs"}
+            costs[name] = check_range(control.value, control.description, 0, **how)
         options = {"rule": self.rule.value, "positive": self.positive.value, "rng": 0}
         priors, capacity = self._number(self.prevalence), self._number(self.capacity)
         return evaluate(y, models, costs, priors=priors, capacity=capacity, **options)
-
-    def _cost(self, control) -> float:
-        "What was typed for a cost."
-        return check_range(control.value, control.description, 0, shape=(), hint="what an error costs")
 
     def _number(self, control):
         "A number or percent that was typed, if any."
@@ -523,17 +508,7 @@ class App:
 
     def _picture(self, panel: str) -> bytes:
         "A panel as SVG."
-        with rc_context(STYLE):
-            figure = Figure(figsize=(4.8, 3.6), layout="none")  # type: ignore[arg-type]  # a word of its own
-            axes = figure.add_axes((0.16, 0.15, 0.8, 0.7))
-            self.report.plot(axes, panel=panel)
-            if panel in ("ladder", "differences"):
-                names = "\n".join(label.get_text() for label in axes.get_yticklabels()).split("\n")
-                left = min(0.6, 0.05 + 0.0165 * max(map(len, names)))
-                axes.set_position((left, 0.15, 0.96 - left, 0.7))
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="svg", metadata={"Date": None})
-        return buffer.getvalue()
+        return panel_image(self.report, panel, "svg")
 
     def _prepare(self, _):
         "Report and rule as links."

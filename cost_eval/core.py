@@ -381,7 +381,7 @@ def unknown_name(value, known, name: str) -> str:
     return f"{name}: {value!r} is unknown; there are {', '.join(known)}"
 
 
-def argument_of(error: Exception) -> str:
+def argument_of(error: Exception | str) -> str:
     "Which argument a message is about: it begins with its name."
     return str(error).partition(":")[0].partition("[")[0]
 

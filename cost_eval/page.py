@@ -15,7 +15,7 @@ from .core import Axes, DataFrame, Figure, Numbers
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
            'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines',
            'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html',
-           'brief_html', 'web_page', 'markdown_page', 'flat_metrics', 'as_dict']
+           'brief_html', 'panel_image', 'web_page', 'markdown_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -1462,19 +1462,45 @@ def brief_html(report: Any) -> str:
     return _paragraphs(summary_lines(report)) + frame_html(short_ladder(report))
 
 
-def _picture(report, panel: str) -> dict:
-    "One panel as an image inside the page, in the book's style whatever is the reader's."
+def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
+    """A panel as an image, in the book's style whatever is the reader's.
+
+    Parameters
+    ----------
+    report : Report
+        from `evaluate`
+    panel : str
+        one of `panels_of`
+    kind : str, default "png"
+        "png" or "svg"
+
+    Returns
+    -------
+    bytes
+        the image
+
+    Examples
+    --------
+    >>> from cost_eval.report import evaluate
+    >>> report = evaluate([0, 1] * 40, {"m": [0, 1] * 40}, CostMatrix.binary(fp=1, fn=10), rng=0)
+    >>> panel_image(report, "ladder")[1:4]
+    b'PNG'
+    """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     buffer = io.BytesIO()
     rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
     with optional_import("matplotlib", extra="book").rc_context(STYLE):
         figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)))
         draw_panel(report, panel, figure.subplots())
-        figure.savefig(buffer, format="png", dpi=180, metadata={"Software": None})
-    data = base64.b64encode(buffer.getvalue()).decode()
-    words = PANELS[panel][1]
-    title = words[0].upper() + words[1:] + "."
-    return {"alt": words, "src": f"data:image/png;base64,{data}", "words": title}
+        made = {"Software": None} if kind == "png" else {"Date": None}
+        figure.savefig(buffer, format=kind, dpi=180, metadata=made)
+    return buffer.getvalue()
+
+
+def _picture(report, panel: str) -> dict:
+    "A panel inside the page."
+    data, words = base64.b64encode(panel_image(report, panel)).decode(), PANELS[panel][1]
+    return {"alt": words, "src": f"data:image/png;base64,{data}", "words": f"{words[0].upper()}{words[1:]}."}
 
 
 _TITLE = "What the predictions cost"
