@@ -119,6 +119,14 @@ def _case_of(
     return _Case(*given, confidence=confidence, capacity=capacity, **how)
 
 
+def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None) -> tuple[CrossFit, _Case]:
+    "Folds, calibrations and samples at other costs, `whole` those of all rows if some have no label."
+    at = fits.at_costs(_by_ids(costs, order, fits.samples))
+    how = {name: getattr(case, name) for name in ("heaviest", "method", "require")}
+    how |= {"largest": None if at.samples.own is None else case.largest, "all_costs": whole}
+    return at, _case_of(at.samples, priors, case.capacity, case.confidence, rng, **how)
+
+
 def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
     "The stated weight of the heaviest unit, if none of these rows is heavier."
     weight = samples.sample_weight
@@ -621,11 +629,7 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
     "The samples at the costs of a scenario, and every model's decisions by its rule there."
     name, costs, whole = scenario
     try:
-        at = fits.at_costs(_by_ids(costs, order, fits.samples))
-        largest = None if at.samples.own is None else case.largest
-        how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
-        how["require"] = case.require
-        there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
+        at, there = _at_costs(case, fits, costs, priors, order, case.rng, whole)
         limits = _limits(case, priors)
         drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
         apart = [_steps(at, name, rule) for name, rule in declared.items()]
@@ -857,11 +861,8 @@ class Report(Result):
         """
         fits, declared, notes, seed, draws, order, told = self._inputs
         notes = [*(note for note in self.notes if note not in told), *notes]  # what was added since
-        fits, old = fits.at_costs(_by_ids(costs, order, fits.samples)), self._case
-        largest = None if fits.samples.own is None else old.largest
-        units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
-        units |= {"scenarios": old.scenarios, "require": old.require}
-        case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
+        fits, case = _at_costs(self._case, fits, costs, priors, order, fits.random(2))
+        case = replace(case, scenarios=self._case.scenarios)
         found = _judged(case, fits, declared, priors, notes, seed, order, draws)
         return replace(found, _asked=self._asked | {"priors": priors})
 
