@@ -23,12 +23,10 @@ for _library in ("ipywidgets", "matplotlib", "pandas"):
 # %% ../nbs/62_app.ipynb #870b636d
 import base64
 import importlib.util
-from functools import partial
 from html import escape
 from pathlib import Path
 
 import ipywidgets as widgets
-import numpy as np
 import pandas as pd
 
 from .core import argument_of, check_range, typed_number
@@ -168,9 +166,6 @@ _WATCH = """<div class="ce-progress" role="status"></div>
     find(".ce-app").role = "main";
     const picture = find(".ce-app img"), chosen = find(".ce-old select");
     if (picture && chosen) picture.alt = `Picture of the report: ${chosen.selectedOptions[0]?.text}`;
-    for (const handle of document.querySelectorAll(".ce-app .noUi-handle")) {
-      handle.ariaLabel = handle.closest(".widget-slider").querySelector("label").textContent;
-    }
   }
   setInterval(() => {
     if (!find(".ce-app") || !find(".ce-progress")) return;
@@ -281,18 +276,14 @@ class App:
         self.fp = widgets.FloatText(value=1.0, description="false alarm costs", **options)
         self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
         self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **typed)
-        drag = {"base": 10, "step": 0.02, "readout": False, "continuous_update": False, **options}
-        self.drag_fn = widgets.FloatLogSlider(10, min=-1, max=4, description="cost of a miss", **drag)
-        drag |= {"description": "share of positives", "max": np.log10(0.9)}
-        self.drag_prevalence = widgets.FloatLogSlider(0.1, min=-4, **drag)
         self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
         self.capacity = widgets.Text(placeholder="no limit: or 200, or 10 %", description="capacity", **typed)
         self.panel = widgets.Dropdown(options=["ladder"], value="ladder", description="picture")
         small = widgets.Layout(width="16em", align_self="flex-start")
         self.prepare = widgets.Button(description="Prepare report and rule", layout=small)
         models = widgets.HTML("<span class='ce-live'>models</span>")
-        where = (self.prevalence, self.drag_prevalence, self.rule, self.capacity)
-        costs = _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn)
+        where = (self.prevalence, self.rule, self.capacity)
+        costs = _titled("What errors cost", self.positive, self.fp, self.fn)
         table = _titled("The table", self.label, models, self.models)
         self._controls = widgets.VBox([costs, _titled("Where and how it decides", *where), table])
         self._watch()
@@ -304,8 +295,6 @@ class App:
         for control in (self.positive, self.fp, self.fn, self.prevalence, self.rule, self.capacity):
             control.observe(lambda change: self._compute(), "value")
         self.panel.observe(lambda change: self._quiet or self._draw(), "value")
-        self.drag_fn.observe(partial(self._dragged, self.fn, float), "value")
-        self.drag_prevalence.observe(partial(self._dragged, self.prevalence, str), "value")
         self.prepare.on_click(self._prepare)
 
     def load(self, frame: DataFrame, *, label: str | None = None) -> None:
@@ -394,11 +383,6 @@ class App:
             self._offer()
             self._compute()
 
-    def _dragged(self, number, kind, change):
-        "A slider has moved its number."
-        if not self._quiet:
-            number.value = kind(f"{change['new']:.3g}")
-
     def _compute(self):
         "The report for what the controls say, or what is missing for it."
         if self._quiet:
@@ -464,10 +448,8 @@ class App:
             raise ValueError(f"{control.description}: {error}") from None
 
     def _follow(self):
-        "The sliders stand where the numbers are, and the pictures are those that the report has."
+        "The pictures are those that the report has."
         self._quiet = True
-        for slider, value in ((self.drag_fn, self.fn.value), (self.drag_prevalence, self.report.priors[1])):
-            slider.value = float(np.clip(value, slider.base**slider.min, slider.base**slider.max))
         kept, panels = self.panel.value, self.report.panels
         if tuple(self.panel.options) != panels:
             self.panel.options = panels

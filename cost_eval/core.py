@@ -580,8 +580,8 @@ VERIFICATION_BIAS = (
     "dropping them is verification bias, because the samples whose label somebody looked up are no random "
     "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
     "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or report bounds: the cost if "
-    "all missing labels were the one class, and if they were the other (bounds_without_labels). In a CSV file "
-    "a class called NA, None or null is read as missing: rename it"
+    "all missing labels were the one class, and if they were the other (bounds_without_labels). In a CSV "
+    "file a class called NA, None or null is read as missing: rename it"
 )
 
 

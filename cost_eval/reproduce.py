@@ -1496,7 +1496,18 @@ class Record(NamedTuple):
 
 
 def stored_claims() -> dict[str, Record]:
-    "Name -> record of every claim of the book."
+    """The records of the book's own claims.
+
+    Returns
+    -------
+    dict
+        name -> `Record`
+
+    Examples
+    --------
+    >>> next(iter(stored_claims().values())).first
+    100
+    """
     with CLAIMS.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return {
@@ -1547,6 +1558,12 @@ def claim(
     ------
     ValueError
         If no record of these draws is stored, or a draw comes out otherwise.
+
+    Examples
+    --------
+    >>> one = next(iter(stored_claims().values()))
+    >>> claim(one.name, float, of=one.of, first=one.first, run=False) == one
+    True
     """
     asked = os.environ.get("COST_EVAL_CLAIMS", "") if run else ""
     if asked == "store":
