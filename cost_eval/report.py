@@ -1267,10 +1267,11 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     lines = [Line(e.model, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for e in every]
     few, entries_of, oracle = _condensed(case, entries, _oracle(case, samples))
     mains = [e for e in entries_of if e.main]
-    rungs, asked = _ladder(few, entries_of, oracle)
+    rungs, asked = _ladder(few, mains, oracle)
     differences, more = _differences(few, mains)
-    several = len(mains) > 1
-    winner = best_policy(few, mains, confidence=few.confidence, rng=few.rng) if several else None
+    winner = None
+    if len(mains) > 1:
+        winner = best_policy(few, mains, asked, confidence=few.confidence, rng=few.rng)
     groups, gaps = _group_table(few, mains), _between_groups(few, mains, costs=False)
     best = _best(few, mains, rungs, in_sample, errors)
     caveats = page.caveats(few, mains, best, _calibrated(few, entries_of, samples.models, case.y), gaps)
