@@ -220,21 +220,18 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
     limits, most = _limits(case, priors), max(_FIRST, min(_MOST, _DECIDED // len(case.y)))
     known, left = {}, {}
     for name, rule in declared.items():
-        while True:
-            known[name] = fits.decide(name, rule, posteriors=False, **limits)
+        share, drawn = np.inf, 0
+        while share > 1 and drawn < most:
+            if drawn:  # shares of few draws are those of many
+                fits.draw(min(most, int(drawn * 2 ** np.ceil(np.log2(1.1 * share**2)))), name)
+            known[name], drawn = fits.decide(name, rule, posteriors=False, **limits), fits.many[name]
             (entry,), _ = _entries(fits, {name: rule}, limits, known=known)
             codes, mixed = _mixtures([entry.decisions], case.costs.shape[1])
             asked = replace(case, **mixed).asks(replace(entry, decisions=codes[0]))
             ends = ask([asked], confidence=case.confidence)
             error = 20 * _draw_error(case, entry)
-            share, drawn = float(ratio(error, ends.high - ends.low, undefined=0.0)[0]), fits.many[name]
-            if share <= 1:
-                break
-            if drawn >= most:
-                left[name] = share / 10
-                break
-            doubled = drawn * 2 ** np.ceil(np.log2(1.1 * share**2))  # shares of few draws are those of many
-            fits.draw(min(most, int(doubled)), name)
+            share = float(ratio(error, ends.high - ends.low, undefined=0.0)[0])
+        left |= {name: share / 10} if share > 1 else {}
     if not left:
         return [], known
     return [Note("draws", draws=most, who=", ".join(left), worst=max(left.values()))], known
@@ -488,12 +485,10 @@ def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
     options: dict = {"sample_weight": case.mass, "clusters": case.clusters, "confidence": case.confidence}
-    rows = []
-    for name, model in samples.models.items():
-        if told and model.kind != "decisions":
-            score = model.values if model.kind == "scores" else model.values[:, 1]
-            found = auc_interval(case.y, score, **options)
-            rows.append((name, found.auc, found.low, found.high))
+    models = {name: model for name, model in samples.models.items() if told and model.kind != "decisions"}
+    scores = [m.values if m.kind == "scores" else m.values[:, 1] for m in models.values()]
+    found = [auc_interval(case.y, score, **options) for score in scores]
+    rows = [(name, one.auc, one.low, one.high) for name, one in zip(models, found)]
     return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
