@@ -1539,7 +1539,11 @@ def _card(report, currency: str, per_year: float | None) -> dict:
 
 
 def web_page(
-    report: Any, about: Mapping[str, Any] | None, title: str | None, currency: str, per_year: float | None
+    report: Any,
+    about: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    currency: str = "",
+    per_year: float | None = None,
 ) -> str:
     """The whole page, by the template `report.html`: verdict, picture, what would change it, what to check,
     pictures, tables.
@@ -1548,7 +1552,7 @@ def web_page(
     ----------
     report : Report
         from `evaluate`
-    about, title, currency, per_year : object
+    about, title, currency, per_year : optional
         as for `Report.to_html`
 
     Returns
