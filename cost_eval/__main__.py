@@ -453,6 +453,7 @@ _OPTIONS |= {
     "costs_known": "--costs-known",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
     "max_cost": "--max-cost C",
+    "budget": "--budget quick|full",
 }
 
 
