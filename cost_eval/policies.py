@@ -29,6 +29,8 @@ from scipy.optimize import isotonic_regression
 from scipy.special import log_expit, log_softmax, logit
 
 from cost_eval.core import (
+    Note,
+    code_of,
     Result,
     cheapest,
     check_1d,
@@ -723,14 +725,11 @@ class _Task:
         rows, told = self.rows, self.rows.told_by_costs
         if rows.costs_known:
             tells = f"{told}. It was declared" if told else "It was declared"
-            self.notes.append(f"{tells} that each row's own costs are known before its class.")
+            self.notes.append(Note("declared", tells=tells))
             return {"declared": True, "told": told, "few": rows.few_for_costs}
         refuse_told(told)
         if rows.few_for_costs:
-            self.notes.append(
-                "A row's own costs must not be filled in by what its class turned out to be. That was looked "
-                "for, but with fewer than 60 rows, or 10 of a class, most such columns pass."
-            )
+            self.notes.append(Note("few to tell"))
         return {"declared": False, "told": "", "few": rows.few_for_costs}
 
     def policy(self, others: list["_Task"]) -> Policy:
@@ -744,7 +743,7 @@ class _Task:
         logs = [np.empty((0, len(self.target)))] if unsaid else logs
         folds = [task.fits._fold for task in tasks] if fitted else [np.empty(0, np.intp)]
         decided, behind, drawn = (self.stacked(values) for values in (decisions, logs, folds))
-        notes = [note for task in tasks for note in task.notes if task is self or _WITHIN not in note]
+        notes = [note for task in tasks for note in task.notes if task is self or code_of(note) != "within"]
         said, ends = tuple(dict.fromkeys(notes)), self.cut()
         return Policy(decided, self.rule, self.kind, *ends, behind, drawn, self.rows.costs.decisions, said)
 
@@ -804,11 +803,7 @@ class _Task:
     def _bayes(self) -> tuple:
         "Posteriors at their word, in the precision in which they came."
         if self.shift and self.model.priors is None:
-            self.notes.append(
-                f"{self.name}: its posteriors were taken to be right at the sample's shares of the classes, "
-                "and moved from there to the priors. If they are right elsewhere, Posteriors(values, "
-                'priors="deployment") or priors=shares says so.'
-            )
+            self.notes.append(Note("elsewhere", model=self.name))
         return self.at_their_word(), self.raw()
 
     def _calibrated(self) -> tuple:
@@ -849,7 +844,7 @@ class _Task:
         def others(inside, outside):
             there = rows.take(inside)
             if self.asked is None and (there.class_sizes == 0).any():
-                self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
+                self.notes.append(Note("class missing", model=self.name, so=f"; it got {_CONSTANT}"))
                 return np.full(len(outside), self.constant(), np.intp)
             return (rank[outside] >= self.best(there, rank[inside]).threshold).astype(np.intp)
 
@@ -876,7 +871,7 @@ class _Task:
             self.rule = "bayes"
             self.notes.append(f"{self.name}: its posteriors were taken at their word.")
             return self._bayes()
-        self.notes.append(f"{self.name}: scores need a threshold, so everybody got {_CONSTANT}.")
+        self.notes.append(Note("no threshold", model=self.name, constant=_CONSTANT))
         return np.full(len(self.rows), self.constant(), np.intp), None
 
     def cut(self) -> tuple[float, float, float]:
@@ -961,9 +956,8 @@ class _Task:
         kept = within_capacity(self.capacity, self.rows, first)
         if len(kept) < len(wanted):
             how = "drawn at random, for decisions have no order" if self.kind == "decisions" else "the best"
-            self.notes.append(
-                f"{self.name}: {len(kept)} of {len(wanted)} positive decisions {_WITHIN} ({how})."
-            )
+            seen = {"kept": len(kept), "wanted": len(wanted), "how": how}
+            self.notes.append(Note("within", model=self.name, **seen))
         limited = np.zeros_like(decisions)
         limited[kept] = 1
         return limited
@@ -1006,7 +1000,6 @@ def _places(*keys: np.ndarray) -> np.ndarray:
 
 _BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
 _CONSTANT = "the decision that is best for everybody"
-_WITHIN = "were within the capacity"  # of the first draw
 
 
 def _at_costs(rows: Samples, costs, order: np.ndarray | None) -> Samples:
@@ -1142,7 +1135,7 @@ def _cross_calibrated(fits: "CrossFit", name: str) -> tuple[np.ndarray, list]:
     if kind == "decisions" or not len(fold):
         return np.empty(0), []
     if fits._lacking():
-        return np.empty(0), [f"{name}: a class is missing outside one fold, so nothing is calibrated."]
+        return np.empty(0), [Note("class missing", model=name, so=", so nothing is calibrated")]
     if kind == "scores":
         return _by_steps(fits, name), []
     out, apart = _by_scale(fits, name)
@@ -2086,7 +2079,7 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np
     label = rows.costs.classes[int(sizes.argmin())]
     if smallest < 2:
         return np.empty(0, np.intp), [
-            f"Class {label} has {smallest} {what}: nothing can be calibrated or tuned."
+            Note("class small", label=label, smallest=smallest, what=what)
         ]
     notes = []
     if smallest < folds:

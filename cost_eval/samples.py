@@ -34,6 +34,7 @@ from scipy import stats
 
 from .confusion import threshold_counts
 from cost_eval.core import (
+    Note,
     SUM_TOLERANCE,
     VERIFICATION_BIAS,
     LabelledTable,
@@ -429,11 +430,8 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
     repeated = n - len(numbered(called)[0])
-    note = (
-        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-        "one by one they make every interval too short. Give the ids as clusters=, too."
-    )
-    return called, models, [note] if repeated and clusters is None else []
+    alone = repeated and clusters is None
+    return called, models, [Note("ids", repeated=repeated, n=n)] if alone else []
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -1105,12 +1103,9 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, seve
     if not area < 0.5 - 3 * spread:
         return []
     other, this = costs.classes
+    kind = "scores" if isinstance(model, Scores) else "probabilities"
     turned = f"{this!r}, {other!r}" if several else f"{other!r}"
-    give, what = f"Posteriors(values, classes=[{turned}])", "probabilities"
-    if isinstance(model, Scores):
-        give, what = "Scores(-values)", "scores"
-    said = f"{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f})."
-    return [f"{said} If these are the {what} of {other!r}, give {give}."]
+    return [Note(f"turned {kind}", argument=argument, other=other, area=area, turned=turned)]
 
 
 def _area(values: np.ndarray, y: np.ndarray) -> tuple[float, float]:
