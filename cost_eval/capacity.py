@@ -23,7 +23,7 @@ from scipy.stats import norm
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
 from .core import Result, check_capacity, check_confidence, check_integer, result, short
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
-from .policies import cross_fit
+from .policies import CrossFit
 from .samples import read_samples
 
 # %% ../nbs/64_capacity.ipynb #cap056
@@ -342,7 +342,7 @@ def capacity_curve(
     if len(samples.models) > 1:
         raise ValueError(f"model: one at a time, got {list(samples.models)}; make a curve for each")
     (name,) = samples.models
-    queue = cross_fit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
+    queue = CrossFit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
     units, saving = _units(samples, queue, priors)
     wanted = units.ends[np.abs(units.ends - units.mass @ (queue.saving >= 0)).argmin()]
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
