@@ -309,7 +309,8 @@ class CrossFit:
         samples.meet("folds", folds)
         self._asked, self.deployment = folds, None
         fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
-        self._drawn, self.notes, self.folds = [fold], tuple(notes), self._back(fold)
+        self._drawn, self.notes = fold[None], tuple(notes)
+        self.folds = self._back(self._drawn)[0]
         self.many: dict = {}
         self.draw(draws)
 
@@ -339,8 +340,9 @@ class CrossFit:
         self.many |= dict.fromkeys(names or self.samples.models, wanted)
         for d in range(len(self._drawn), wanted):
             rng = np.random.default_rng([self._seed, 0, d])
-            self._drawn.append(_draw_folds(self._rows, self._asked, self._order, rng)[0])
-        del self._drawn[max(self.many.values()) :]
+            fold, _ = _draw_folds(self._rows, self._asked, self._order, rng)
+            self._drawn = np.concatenate([self._drawn, fold[None]])
+        self._drawn = self._drawn[: max(self.many.values())]
         return self
 
     def random(self, purpose: int) -> np.random.Generator:
@@ -356,10 +358,6 @@ class CrossFit:
         Generator
         """
         return np.random.default_rng([self._seed, purpose])
-
-    def _back(self, values: np.ndarray) -> np.ndarray:
-        "Values of the ordered rows in the order of the samples."
-        return _put_back(values, self._order)
 
     def decide(
         self,
@@ -403,7 +401,7 @@ class CrossFit:
         if capacity is not None:
             each = zip(chosen, p if behind else [None] * len(chosen))
             chosen, whole = np.stack([self._limited(how, *pair, capacity, notes) for pair in each]), {}
-        drawn = np.stack(self._drawn[: len(chosen)]) if how.rule in FITTED else np.empty((1, 0), np.intp)
+        drawn = self._drawn[: len(chosen)] if how.rule in FITTED else np.empty((1, 0), np.intp)
         told = (self._back(values) for values in (chosen, p if posteriors else p[:1, :0], drawn))
         chosen, p, fold = (values[0] if len(values) == 1 else values for values in told)
         ends = (_read_number(whole.get(end)) for end in _ENDS)
@@ -443,7 +441,7 @@ class CrossFit:
         CrossFit
         """
         found = copy(self)
-        found._drawn, found.many = list(self._drawn), dict(self.many)
+        found.many = dict(self.many)
         self.samples.meet("costs", costs)
         found.samples = _at_costs(self.samples, costs)
         found._rows = _in_their_order(found.samples)
@@ -548,7 +546,8 @@ class CrossFit:
         if not rules:
             raise ValueError(f"y_true: {' '.join(notes[:-1])} So there is no expected saving to queue by")
         place, saving = _queue(self._rows, how, _told(self._rows, how, rules[:1], _believed)[0])
-        return Queue(*self._back(np.stack([place, saving])), tuple(dict.fromkeys(notes)))
+        place, saving = (self._back(values[None])[0] for values in (place, saving))
+        return Queue(place, saving, tuple(dict.fromkeys(notes)))
 
     def _back(self, values: np.ndarray) -> np.ndarray:
         "Values (D, N, ...) of the ordered rows in the order of the samples."
@@ -584,7 +583,7 @@ class CrossFit:
                 "moved from there to the priors. If they are right elsewhere, Posteriors(values, "
                 'priors="deployment") or priors=shares says so.'
             )
-        rules = self._of_folds(how, notes, apart) if how.rule in FITTED else [[(slice(None), whole)]]
+        rules = self._of_folds(how, notes, apart) if how.rule in FITTED else [[(np.arange(len(rows)), whole)]]
         return how, _shown(rows, how, whole), rules
 
     def _fitted(self, how: "_How", notes: list) -> bool:
@@ -609,13 +608,14 @@ class CrossFit:
             rows = rows.take(order)
         for fold in self._draws_of(name):
             found.append([])
-            for inside, outside in fold_parts(fold[order]):
-                part, cut = rows.take(inside), None
+            fold = fold.take(order)
+            for k in range(fold.max() + 1):
+                part, cut = rows.take(np.flatnonzero(fold != k)), None
                 if how.asked is None and (part.class_sizes == 0).any():
                     cut = np.inf if _constant(rows, how)[0] == 0 else -np.inf
                     notes.append(f"{name}: a class is missing outside one fold; it got {_CONSTANT}.")
                 content, alone = _fit(part, how, cut)
-                found[-1].append((order[outside], content))
+                found[-1].append((order.take(np.flatnonzero(fold == k)), content))
                 separated |= alone
         if separated:
             which = "" if apart else " once one fold is left out"
@@ -684,17 +684,16 @@ def _at_costs(rows: Samples, costs) -> Samples:
     return replace(rows, costs=table.mean(rows.sample_weight), own=table)
 
 
-def _told(rows: Samples, how: "_How", rules: list, tell: Callable) -> np.ndarray:
+def _told(rows: Samples, how: "_How", rules: list, tell: Callable) -> Any:
     "(D, N, ...) what is said of each row in each draw."
-    values, own, found = rows.models[how.name].values, rows.own, []
-    for draw in rules:
-        out: Any = None
+    values, own, out = rows.models[how.name].values, rows.own, None
+    for d, draw in enumerate(rules):
         for at, content in draw:
-            said = tell(content, values[at], None if own is None else own.array[at])
-            out = np.empty((len(rows), *said.shape[1:]), said.dtype) if out is None else out
-            out[at] = said
-        found.append(out)
-    return np.stack(found)
+            said = tell(content, values.take(at, axis=0), None if own is None else own.array.take(at, axis=0))
+            if out is None:
+                out = np.empty((len(rules), len(rows), *said.shape[1:]), said.dtype)
+            out[d, at] = said
+    return out
 
 
 def _decided(content: dict, x: np.ndarray, own) -> np.ndarray:
@@ -947,7 +946,7 @@ def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
     if ends[0] or not ends[1]:
         return {(True, True): -np.inf, (False, False): np.inf}.get(tuple(ends))
     while high - low > 1:
-        grid = np.append(np.arange(low, high, max((high - low) // 64, 1)), high)
+        grid = np.append(np.arange(low, high, max((high - low) // 1000, 1)), high)
         k = int(positive(grid).argmax())
         low, high = grid[k - 1], grid[k]
     return float(np.int64(high).view(float) if seen is None else seen[high])
@@ -972,7 +971,7 @@ def _stored(value) -> float | str | None:
 
 # %% ../nbs/07_policies.ipynb #pol032
 #| code-fold: true
-_FITTED = 25_000  # samples of a class that a calibration map is fitted to, at the most
+_FITTED = 20_000  # samples of a class that a calibration map is fitted to, at the most
 
 
 def _calibrated(rows: Samples, model) -> tuple[dict, bool]:
@@ -988,7 +987,7 @@ def _calibrated(rows: Samples, model) -> tuple[dict, bool]:
         return {part: [*map(_stored, getattr(steps, f"{part}_"))] for part in _STEPS}, False
     kept, weight = _thinned(y, weight, _FITTED)
     floor = 0.5 / len(rows.counting)  # no 0
-    fitted, apart = _fit_scale(np.log(np.maximum(model.values[kept], floor)), y[kept], weight)
+    fitted, apart = _fit_scale(np.log(np.maximum(model.values.take(kept, axis=0), floor)), y[kept], weight)
     return {"alpha": float(fitted.alpha_), "beta": fitted.beta_.tolist(), "floor": floor}, apart
 
 
@@ -1000,7 +999,7 @@ def _thinned(y: np.ndarray, weight, most: int) -> tuple[np.ndarray, np.ndarray]:
     used = y if weight is None else np.where(weight > 0, y, -1)
     places = [np.flatnonzero(used == k) for k in range(y.max() + 1)]
     steps = [-(-len(place) // most) for place in places]
-    kept = np.sort(np.concatenate([place[:: max(step, 1)] for place, step in zip(places, steps)]))
+    kept = np.concatenate([place[:: max(step, 1)] for place, step in zip(places, steps)])
     return kept, np.array(steps)[y[kept]] * (1.0 if weight is None else weight[kept])
 
 
@@ -1513,7 +1512,7 @@ def fit_rule(
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
-    What it costs on the samples it was fitted on is too low; `decide` and `CrossFit` say what it costs.
+    What it costs on the samples it was fitted on is too low; `decide` and `cross_fit` say what it costs.
 
     Parameters
     ----------

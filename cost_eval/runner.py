@@ -165,9 +165,10 @@ def chosen_by(rule: dict, values, costs=None) -> np.ndarray:
         place = {form(label): j for form in (said, lambda label: label) for j, label in enumerate(labels)}
         return np.array([place.get(v, place.get(said(v), -1)) for v in values], np.intp)
     x = np.asarray(values, float)
-    lost = np.isnan(x) if x.ndim == 1 else np.isnan(x).any(1)
+    lost = np.isnan(x if x.ndim == 1 else x @ np.ones(x.shape[1]))
     x = np.where(lost if x.ndim == 1 else lost[:, None], 1 / len(classes), x) if lost.any() else x
-    if rule["by"] == "cut":
+    calibrated = rule["values"] == "posteriors" and rule["calibration"] is not None and costs is None
+    if rule["by"] == "cut" or calibrated and rule["threshold"] is not None:
         chosen = ((x if x.ndim == 1 else x[:, 1]) >= float(rule["threshold"])).astype(np.intp)
     elif rule["by"] == "most probable class":
         p = np.column_stack([1 - x, x]) if x.ndim == 1 else x
@@ -178,7 +179,8 @@ def chosen_by(rule: dict, values, costs=None) -> np.ndarray:
         most = np.abs(c).max((-2, -1), keepdims=True)
         c = c / np.where(most > 0, most, 1)
         chosen = cheapest(p, c - c.min(-1, keepdims=True), eps)
-    return np.where(lost, -1, chosen)
+    chosen[lost] = -1
+    return chosen
 
 
 def believed(rule: dict, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

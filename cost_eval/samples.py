@@ -305,7 +305,9 @@ class Samples(Result):
         -------
         Samples
         """
-        models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        models = {name: replace(m, values=m.values.take(rows, axis=0)) for name, m in self.models.items()}
         names = ("own", "sample_weight", "clusters", "groups", "ids")
         part: Any = {name: v if (v := getattr(self, name)) is None else v[rows] for name in names}
         return replace(self, y=self.y[rows], models=models, **part)

@@ -528,8 +528,8 @@ RULES = {
     "decide": lambda p: {rule: Call(
         p.stated(), p.y, p.money, rule=rule, priors=p.maybe.priors, sample_weight=p.maybe.weight,
         clusters=p.maybe.clusters, rng=0) for rule in ("calibrated", "bayes", "as given")},
-    "cross_fit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
-        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), fits.log_posteriors("b"),
+    "CrossFit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
+        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), calibrated(fits, "b"),
                       fits.rules("a")]),
     "fit_rule": lambda p: {kind: Call(
         p.read(kind), "a", priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))

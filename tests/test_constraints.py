@@ -6,7 +6,7 @@ from scipy import stats
 
 import cost_eval.api as ce
 from cost_eval.samples import read_samples
-from cost_eval.policies import cross_fit, decide
+from cost_eval.policies import CrossFit, decide
 from cost_eval.comparisons import simultaneous_differences
 import pandas as pd
 

@@ -68,14 +68,16 @@ CONTRACT = {
     "policies": """
         RULES
         decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, require=None, folds=5, draws=1, rng=None, positive=None, sample_weight=None) -> Policy
-        Policy | decisions rule kind threshold log_posteriors posteriors folds labels notes
-        cross_fit(samples, *, folds=5, draws=1, rng=None) -> CrossFit
-        CrossFit | decide log_posteriors queue
+        Policy | decisions rule kind threshold posteriors folds labels notes
+        CrossFit(samples, *, folds=5, draws=1, rng=None) | decide posteriors queue
         Queue | place saving notes
         fit_rule(samples, name='model', rule='calibrated', *, priors=None, require=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
-        run_rule(content, values, costs=None)
         IsotonicCalibrator | fit transform
+    """,
+    "runner": """
+        read_rule(path) -> dict
+        run_rule(rule, values, costs=None)
     """,
     "bootstrap": """
         interval(counts, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Interval

@@ -20,7 +20,8 @@ from cost_eval.core import short
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.decisions import bayes_decisions
 from cost_eval.planning import check_rule, count_rule
-from cost_eval.policies import CrossFit, DecisionRule, decide, fit_rule, run_rule
+from cost_eval.policies import CrossFit, DecisionRule, decide, fit_rule
+from cost_eval.runner import run_rule
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_blocks, read_samples
 

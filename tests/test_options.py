@@ -130,8 +130,8 @@ def read():
     return load("samples").read_samples(Y, {"model": P2[:, 1], "other": SCORES}, COSTS)
 
 
-def crossed(cross_fit, samples, **options):
-    return cross_fit(samples(), **options).decide("model").log_posteriors
+def crossed(fits, samples, **options):
+    return fits(samples(), **options).decide("model").posteriors
 
 
 def called(capacity_curve, scores, costs, **options):
@@ -281,7 +281,6 @@ CASES = {
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, costs_known=unchanged(True)),
-        "cross_fit": Case(lambda: read(), via=crossed),
         "CrossFit": Case(lambda: read(), via=crossed),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model",
                                 posteriors=False),

@@ -14,7 +14,7 @@ from cost_eval.comparisons import Decided, ask, differences
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
 from cost_eval.policies import (
-    RULES, CrossFit, IsotonicCalibrator, cross_fit, decide, fit_rule, within_capacity)
+    RULES, CrossFit, IsotonicCalibrator, decide, fit_rule, within_capacity)
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
@@ -58,8 +58,8 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
     for k in range(5):
         inside = policy.folds != k
         fitted = AffineCalibrator().fit(logs[inside], Y[inside], W[inside])
-        np.testing.assert_allclose(policy.log_posteriors[~inside], fitted.transform(logs[~inside], log=True),
-                                   atol=1e-6)
+        np.testing.assert_allclose(np.log(policy.posteriors[~inside]),
+                                   fitted.transform(logs[~inside], log=True), atol=1e-6)
     np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, COSTS))
     frame = policy.to_frame()
     assert list(frame) == ["decision", "fold", "posterior 0", "posterior 1"]
@@ -105,7 +105,7 @@ def test_what_scores_cannot_do():
                            match="needs posteriors, not scores; use 'calibrated' or 'tuned'"):
             decide(Scores(S), Y, COSTS, rule=rule)
     with pytest.raises(ValueError,
-                       match=r"model: got \['a', 'b'\]; of several use cross_fit"):
+                       match=r"model: got \['a', 'b'\]; of several use CrossFit"):
         decide({"a": P, "b": S}, Y, COSTS)
     with pytest.raises(ValueError, match="needs a decision called as each class"):
         decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
@@ -144,7 +144,7 @@ def test_with_an_index_the_order_of_rows_changes_no_decision(model, option, cost
         here = decide(model, Y, costs, rule=rule, rng=2, **option)
         there, drawn = (decide(turned, y, costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved)
                         for y in (pd.Series(Y[turn], turn), Y[turn]))
-        for name in ("decisions", "folds", "log_posteriors"):
+        for name in ("decisions", "folds", "posteriors"):
             before, after = getattr(here, name), getattr(there, name)
             np.testing.assert_array_equal(before[turn] if len(before) else before, after)
         assert (here.folds[turn] != drawn.folds).mean() > .5
@@ -705,7 +705,7 @@ def test_two_models_are_compared_in_the_draws_that_both_have():
     for name, draws in fits.many.items():  # and what another has changes nothing
         alone = CrossFit(samples, draws=draws, rng=0)
         np.testing.assert_array_equal(alone.decide(name, "tuned").decisions, decided[name])
-        np.testing.assert_array_equal(alone.log_posteriors(name), fits.log_posteriors(name))
+        np.testing.assert_array_equal(alone.posteriors(name), fits.posteriors(name))
     codes, mixed = report._mixtures(list(decided.values()), 2, [True, True, False])
     case = replace(evaluate(y, {"a": y > 2}, [[0, 1], [20, 0]])._case, **mixed)
     paid = {name: table[y, one].mean(1) for name, one in decided.items()}

@@ -20,7 +20,7 @@ from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import expected_cost, normalized_expected_cost
 from cost_eval.page import answers
-from cost_eval.policies import RULES, CrossFit, cross_fit
+from cost_eval.policies import RULES, CrossFit
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
