@@ -1301,16 +1301,16 @@ class DecisionRule(Result):
         chosen, _ = self._decided(x, costs, capacity)
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x).reshape(len(x), -1)
-        believed = np.full((len(x), len(of_class)), np.nan)
+        trusted = np.full((len(x), len(of_class)), np.nan)
         paid = np.full((len(x), len(self.decisions)), np.nan)
         if self.content["by"] == BY_COST:
             own = self._costs_of(costs, len(x))
             p = believed(self.content, x)[0].copy()
             p[np.isnan(stated).any(1)] = np.nan
             table = np.broadcast_to(self.costs.array if own is None else own, (len(x), *self.costs.shape))
-            believed, paid = p[:, -len(of_class) :], np.einsum("ni,nij->nj", p, table)
+            trusted, paid = p[:, -len(of_class) :], np.einsum("ni,nij->nj", p, table)
         columns = {f"stated{name}": stated[:, k] for k, name in enumerate(of_class)}
-        columns |= {f"calibrated{name}": believed[:, k] for k, name in enumerate(of_class)}
+        columns |= {f"calibrated{name}": trusted[:, k] for k, name in enumerate(of_class)}
         columns |= {f"cost of {label}": paid[:, j] for j, label in enumerate(self.decisions)}
         columns["decision"] = label_array(list(self.decisions), "decisions")[chosen]
         return pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)

@@ -237,6 +237,12 @@ def worth(name, p):
     return float(low + (min(high, low + 3) - low) / 3)
 
 
+def calibrated(fits, name):
+    "Posteriors out of fold, their logarithms at the base."
+    logs = getattr(fits, "log_posteriors", None)
+    return fits.posteriors(name) if logs is None else np.exp(logs(name))
+
+
 def rule_counts(p, values, **options):
     return ce.count_rule(p.rule, p.y, values, **options)
 

@@ -70,8 +70,7 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
 
 
 def test_tuned_thresholds_are_those_of_the_other_folds():
-    "On the ranks, at the priors, with weights and own costs."
-    rank = np.unique(S, return_inverse=True)[1].astype(float)
+    "At the priors, with weights and own costs."
     for costs, options in ((COSTS, {}), (OWN, {}), (COSTS, {"priors": [.9, .1]}),
                            (COSTS, {"sample_weight": W})):
         policy = decide(Scores(S), Y, costs, rule="tuned", rng=0, **options)
@@ -79,8 +78,8 @@ def test_tuned_thresholds_are_those_of_the_other_folds():
             inside = np.flatnonzero(policy.folds != k)
             part = {name: v[inside] if name == "sample_weight" else v for name, v in options.items()}
             table = costs if costs is COSTS else costs[inside]
-            found = best_threshold(Y[inside], rank[inside], table, **part)
-            np.testing.assert_array_equal(policy.decisions[policy.folds == k], rank[policy.folds == k]
+            found = best_threshold(Y[inside], S[inside], table, **part)
+            np.testing.assert_array_equal(policy.decisions[policy.folds == k], S[policy.folds == k]
                                           >= found.threshold)
         whole = best_threshold(Y, S, costs, **options)
         assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low,
@@ -121,13 +120,16 @@ RESCALED = {"exp": np.exp, "cubes": lambda s: s**3, "ranks": lambda s: np.unique
 @pytest.mark.parametrize("rule", FITTED)
 @pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
 def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
+    """But for rows between the two values that enclose a tuned cut, midway between which it is installed: of
+    those a bent scale may turn one or two of a fold."""
     tied = np.round(S, 1)
     for scores in (S, tied):
         wanted = decide(Scores(scores), Y, costs, rule=rule, rng=4, **option).decisions
         assert 0 < wanted.sum() < N
         for name, form in RESCALED.items():
-            np.testing.assert_array_equal(decide(Scores(form(scores)), Y, costs, rule=rule, rng=4,
-                                                 **option).decisions, wanted, err_msg=name)
+            found = decide(Scores(form(scores)), Y, costs, rule=rule, rng=4, **option).decisions
+            bent = rule == "tuned" and name in ("exp", "cubes", "ranks") and scores is S
+            assert (found != wanted).sum() <= 10 * bent, name
 
 
 @pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W * (W > 1)}, {"priors": .05},
