@@ -906,8 +906,7 @@ def _units(losses: Losses, columns, rng) -> _Units:
     cluster = losses.clusters
     if cluster is None:
         each = np.ones(len(weight)) if losses.weight is None else weight
-        seen = max(len(np.unique(column[kept[: 4 * _BATCHES]])) for column in (*columns, each))
-        if seen <= 2 * _BATCHES:  # a search, if few
+        if all(len(np.unique(column[kept])) <= 2 * _BATCHES for column in (each, *columns)):
             found = _distinct(losses, columns, kept, each, stratum, shares)
             if len(found.count) <= 2 * _BATCHES:
                 return found
@@ -1156,7 +1155,13 @@ def best_of(
 
 
 def best_policy(
-    losses: Losses, policies: list, *, confidence: float = 0.95, n_resamples: int = 1000, rng: Rng = None
+    losses: Losses,
+    policies: list,
+    own: Answers | None = None,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    rng: Rng = None,
 ) -> Answers:
     """`best_of` of what is read.
 
@@ -1166,6 +1171,8 @@ def best_policy(
         what decisions cost
     policies : list of Decided
         S of them
+    own : Answers, optional
+        about each by itself, where they are known
     confidence, n_resamples, rng : optional
         as there
 
@@ -1185,18 +1192,18 @@ def best_policy(
     ('bold', 0.2, True)
     """
     asked, many, rng = [losses.asks(one) for one in policies], len(policies), generator(rng)
-    own, joint = (ask(asked, confidence=confidence, jointly=jointly) for jointly in (False, True))
+    own = ask(asked, confidence=confidence) if own is None else own
     order, mean, notes = cheapest_first(own.estimate), own.estimate, own.notes
+    chosen = ask([asked[order[0]]], confidence=1 - (1 - confidence) / many)  # as one of so many
     tied = [str(own.model[i]) for i in order if mean[i] - mean[order[0]] <= 1e-12 * np.abs(mean).max()]
     if len(tied) > 1:
         notes += (f"{', '.join(tied)} cost the same in the sample; the first of them is named",)
     units = _units(losses, np.stack([losses.losses(one.decisions) for one in policies]), rng)
-    rows = np.r_[order[0], order]
-    found = {name: getattr(own, name)[rows] for name in ("model", "estimate", "low", "high")}
-    found["low"][0], found["high"][0] = own.low.min(), joint.high[order[0]]
+    names = ("model", "against", "estimate", "low", "high", "p_value", "told_apart", "seen")
+    found = {name: getattr(own, name)[np.r_[order[0], order]] for name in names}
+    found["low"][0], found["high"][0] = own.low.min(), chosen.high[0]
     found["part"] = _labels([f"the cheapest of {many}", *["by itself"] * many])
-    none = {name: getattr(own, name)[rows] for name in ("against", "p_value", "told_apart", "seen")}
-    return replace(own, **found, **none, notes=notes, luck=_luck(units, n_resamples, rng))
+    return replace(own, **found, notes=notes, luck=_luck(units, n_resamples, rng))
 
 
 def _luck(units, n_resamples, rng) -> float:
