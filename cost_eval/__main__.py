@@ -41,7 +41,7 @@ from cost_eval.core import (
     unordered,
 )
 from .page import grave_first, short_ladder
-from .planning import check_rule, count_rule
+from .planning import check_rule
 from .policies import RULES, DecisionRule
 from .report import evaluate
 from cost_eval.samples import (
@@ -890,30 +890,26 @@ def _decided(rule, frame, arguments, capacity) -> tuple:
 
 
 def _check(arguments):
-    "Read, count, judge, say; the answer is the exit status."
+    "Read, judge, say; the answer is the exit status."
     rule, frames = _rule_of_file(arguments)
-    rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
-    counts, label = None, arguments.label
-    if rule.capacity is not None:  # one list of all rows
-        frames = [pandas().concat(list(frames), ignore_index=True)]
-    for frame in frames:
-        values = _rule_values(rule, frame, arguments)
-        where = _rule_where(rule, frame, arguments)
+    first, *others = frames
+    where, label = _rule_where(rule, first, arguments), arguments.label
+    given = {"--weight": arguments.weight, "--cluster": arguments.cluster}
+    if label is None:
         models = {rule.model: where if isinstance(where, str) else dict(where)}
-        given = {"--weight": arguments.weight, "--cluster": arguments.cluster}
         taken = [column for column in given.values() if column]
-        if label is None:
-            label = read_table(frame, models=models, taken=taken).label
-            print(f"Read: true labels {label!r}. (--label says otherwise.)")
-        for option, column in {"--label": label, **given}.items():
+        label = read_table(first, models=models, taken=taken).label
+        print(f"Read: true labels {label!r}. (--label says otherwise.)")
+    for option, column in {"--label": label, **given}.items():
+        for frame in (first, *others):
             if column and column not in frame.columns:
                 raise ValueError(unknown_name(column, frame.columns, option))
-        own = dict(zip(("sample_weight", "clusters"), (frame[c] if c else None for c in given.values())))
-        own |= {"costs": _rule_costs(frame, arguments), "largest": arguments.largest}
-        found = count_rule(rule, frame[label], values, **own)
-        counts = found if counts is None else counts + found
-    options = {"heaviest": arguments.heaviest, "confidence": arguments.confidence}
-    told = check_rule(counts, max_cost=arguments.max_cost, min_rates=rates, **options)
+    frame = pandas().concat([first, *others], ignore_index=True)
+    rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
+    own = dict(zip(("sample_weight", "clusters"), (frame[c] if c else None for c in given.values())))
+    own |= {name: getattr(arguments, name) for name in ("max_cost", "largest", "heaviest", "confidence")}
+    values, costs = _rule_values(rule, frame, arguments), _rule_costs(frame, arguments)
+    told = check_rule(rule, frame[label], values, costs, min_rates=rates, **own)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):

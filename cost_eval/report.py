@@ -1363,11 +1363,11 @@ def _finish(
     "The report of decisions that are taken."
     full, (case, entries, oracle) = (case, entries), _condensed(case, entries, oracle)
     mains = [e for e in entries if e.main]
-    rungs, asked = _ladder(case, entries, oracle)
+    rungs, asked = _ladder(case, mains, oracle)
     differences, more = _differences(case, mains)
     winner = None
     if len(mains) > 1:
-        winner = best_policy(case, mains, confidence=case.confidence, rng=case.rng)
+        winner = best_policy(case, mains, asked, confidence=case.confidence, rng=case.rng)
     groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
     tied = () if winner is None else winner.notes
     best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
