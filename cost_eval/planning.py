@@ -916,6 +916,8 @@ class RuleCheck(Result):
         what differs from the rows that the rule was fitted on: in shares, the range of the values, or cost,
         each at a level of .01 / 3; nothing with weights or clusters. The level holds over rules and the rows
         that each was fitted on, not for each rule: one that saw a narrow range is told so more often
+    n : int
+        rows
     confidence : float
         that "kept" is true, and that "broken" is
     notes : tuple of str
@@ -926,13 +928,9 @@ class RuleCheck(Result):
     table: Any
     counts: np.ndarray
     drift: tuple
+    n: int
     confidence: float
     notes: tuple
-
-    @property
-    def n(self) -> int:
-        "Rows."
-        return int(self.counts.sum())
 
     @property
     def exit_code(self) -> int:
@@ -1042,7 +1040,8 @@ def check_rule(
         return loss_interval(x, bounds=bounds if asked.name == "cost" else (0, 1), confidence=level, **how)
 
     asked, tail = _requirements(rule, max_cost, min_rates), 1 - confidence
-    rows = [_judged(one, bounds, *(ends(one, 1 - 2 * end) for end in (tail, tail / len(asked)))) for one in asked]
+    levels = 1 - 2 * tail, 1 - 2 * tail / len(asked)
+    rows = [_judged(one, bounds, *(ends(one, level) for level in levels)) for one in asked]
     columns = ("requirement", "limit", "estimate", "low", "high", "verdict")
     table = pandas().DataFrame(rows, columns=columns)
     verdict = next((one for one in ("broken", "undecided") if one in set(table["verdict"])), "kept")
@@ -1052,7 +1051,7 @@ def check_rule(
     if not weighed:
         cost = _Asked("cost", False, 0.0, rule.costs.array, np.ones((K, M), bool))
         drift = [*_moved(rule, counts, costs is None), *_beyond(rule, values, len(y)), *_dearer(rule, partial(ends, cost))]
-    return RuleCheck(verdict, table, counts, tuple(drift), confidence, (_ONE_LOOK, *[_UNEQUAL] * weighed))
+    return RuleCheck(verdict, table, counts, tuple(drift), len(y), confidence, (_ONE_LOOK, *[_UNEQUAL] * weighed))
 
 # %% ../nbs/22_how_many.ipynb #chkrule3
 #| code-fold: true

@@ -117,7 +117,7 @@ WITHOUT = {  # why functions and classes have no line
         CertifiedThreshold Columns ConfidenceSequence CostAlarm CostParts Coverage ItemResult
         LabelBounds Labelled Line OutperformanceInterval PerformanceCurve Policy
         PredictionRanks Queue Record Reliability Requirement Resampled RiskCoverage
-        Robustness RuleCheck RuleCounts Saving SpearmanMoments SystemScores
+        Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
     "what others are handed": """Decided Losses Mean Question Units CallUnits DataSet Decisions File Fit Form Item Margin Method

@@ -107,9 +107,7 @@ CONTRACT = {
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
         cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
-        count_rule(rule, y_true, values, *, costs=None, sample_weight=None, clusters=None, largest=None) -> RuleCounts
-        RuleCounts | counts outside losses bounds rule cells sample_weight clusters
-        check_rule(counts, *, max_cost=None, min_rates=None, heaviest=None, confidence=0.95) -> RuleCheck
+        check_rule(rule, y_true, values, costs=None, *, max_cost=None, min_rates=None, sample_weight=None, clusters=None, largest=None, heaviest=None, confidence=0.95) -> RuleCheck
         RuleCheck | verdict table drift n confidence notes exit_code to_frame
     """,
     "training": """

@@ -300,6 +300,8 @@ CASES = {
         "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(),
         **options).content, name=given("other", first="model"),
                          threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
+    },
+    "runner": {
         "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
                          via=lambda run, rule, values, **options: run(rule(), values, **options),
                          costs=ExampleCosts(fp=1, fn=np.arange(N)).array),
@@ -411,13 +413,12 @@ CASES = {
                                                    largest_cluster=2),
                                     largest_cluster=given(9, first=2, bounds=(0, 1),
         clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
-        "count_rule": Case(via=lambda count, **options: load("planning").check_rule(
-            count(load("policies").fit_rule(read()), Y, P2[:, 1], **options), max_cost=1.).table,
-                           costs=ExampleCosts(fp=1, fn=np.arange(N)), sample_weight=WEIGHT,
-                           clusters=np.arange(N) // 2,
-                           largest=given(999., costs=ExampleCosts(fp=1, fn=np.arange(N)))),
-        "check_rule": Case(via=lambda check, heavy=None, **options: check(load("planning").count_rule(
-            load("policies").fit_rule(read()), Y, P2[:, 1], sample_weight=heavy), **options).table,
+        "check_rule": Case(via=lambda check, heavy=None, **options: check(
+            load("policies").fit_rule(read()), Y, P2[:, 1], **{"sample_weight": heavy} | options).table,
+                           costs=given(ExampleCosts(fp=1, fn=np.arange(N)), max_cost=1.),
+                           sample_weight=given(WEIGHT, max_cost=1.),
+                           clusters=given(np.arange(N) // 2, max_cost=1.),
+                           largest=given(999., costs=ExampleCosts(fp=1, fn=np.arange(N)), max_cost=1.),
                            max_cost=given(2., first=1.), min_rates=given({"recall": .5}, max_cost=1.),
                            confidence=given(.8, max_cost=1.),
                            heaviest=given(50., max_cost=1., heavy=WEIGHT)),
