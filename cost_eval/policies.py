@@ -307,7 +307,7 @@ class CrossFit:
         self._seed = int(generator(0 if rng is None else rng).integers(2**62))
         self._rows = _in_their_order(samples)
         samples.meet("folds", folds)
-        self._asked, self.deployment = folds, None
+        self._asked, self._given, self.deployment = folds, dense(folds, "folds").ndim > 0, None
         fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
         self._drawn, self.notes = fold[None], tuple(notes)
         self.folds = self._back(self._drawn)[0]
@@ -335,7 +335,7 @@ class CrossFit:
             itself
         """
         wanted = check_integer(draws, "draws", 1)
-        if dense(self._asked, "folds").ndim or not len(self.folds):
+        if self._given or not len(self.folds):
             wanted = 1
         self.many |= dict.fromkeys(names or self.samples.models, wanted)
         for d in range(len(self._drawn), wanted):
@@ -588,14 +588,12 @@ class CrossFit:
 
     def _fitted(self, how: "_How", notes: list) -> bool:
         "Can a rule be fitted on the other folds?"
-        rows, fold, K = self._rows, self._drawn[0], len(self._rows.costs.classes)
+        fold = self._drawn[0]
         notes += self.notes
-        if len(fold) and how.rule == "calibrated":
-            used = rows.counting
-            inside = np.bincount(fold[used] * K + rows.y[used], minlength=(fold.max() + 1) * K).reshape(-1, K)
-            if ((inside.sum(0) - inside)[np.bincount(fold) > 0] == 0).any():
-                notes.append(f"{how.name}: a class is missing outside one fold, so nothing is calibrated.")
-                return False
+        apart = (_lacking(self._rows, fold != k) for k in np.unique(fold))
+        if self._given and how.rule == "calibrated" and any(apart):
+            notes.append(f"{how.name}: a class is missing outside one fold, so nothing is calibrated.")
+            return False
         return len(fold) > 0
 
     def _of_folds(self, how: "_How", notes: list, apart: bool = False) -> list:
@@ -610,11 +608,11 @@ class CrossFit:
             found.append([])
             fold = fold.take(order)
             for k in range(fold.max() + 1):
-                part, cut = rows.take(np.flatnonzero(fold != k)), None
-                if how.asked is None and (part.class_sizes == 0).any():
+                others, cut = np.flatnonzero(fold != k), None
+                if how.rule == "tuned" and how.asked is None and _lacking(rows, others):
                     cut = np.inf if _constant(rows, how)[0] == 0 else -np.inf
                     notes.append(f"{name}: a class is missing outside one fold; it got {_CONSTANT}.")
-                content, alone = _fit(part, how, cut)
+                content, alone = _fit(rows, how, cut, others)
                 found[-1].append((order.take(np.flatnonzero(fold == k)), content))
                 separated |= alone
         if separated:
@@ -704,6 +702,12 @@ def _decided(content: dict, x: np.ndarray, own) -> np.ndarray:
 def _believed(content: dict, x: np.ndarray, own) -> np.ndarray:
     "(N, K) posteriors."
     return believed(content, x)[0]
+
+
+def _lacking(rows: Samples, some: np.ndarray) -> bool:
+    "Is a class missing among some rows that count?"
+    weight = None if rows.sample_weight is None else rows.sample_weight[some]
+    return bool((np.bincount(rows.y[some], weight, len(rows.costs.classes)) == 0).any())
 
 
 def _constant(rows: Samples, how: "_How") -> np.ndarray:
@@ -868,13 +872,15 @@ def _cut(model) -> np.ndarray:
     return model.values if model.kind == "scores" else model.values[:, 1]
 
 
-def _fit(rows: Samples, how: _How, cut: float | None = None) -> tuple[dict, bool]:
-    """How the rule that is fitted on some rows decides, as its file has it, by a `cut` that was found
+def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -> tuple[dict, bool]:
+    """How the rule that is fitted on `some` rows decides, as its file has it, by a `cut` that was found
     elsewhere or the best one; are the classes separated?
     """
-    known, apart, at, costs = None, False, how.at, rows.costs
+    known, apart, at, costs, model = None, False, how.at, rows.costs, rows.models[how.name]
+    if some is not None:
+        rows = replace(rows, models={how.name: model} if how.rule == "tuned" else {}).take(some)
     if how.rule == "calibrated":
-        known, apart = _calibrated(rows, rows.models[how.name])
+        known, apart = _calibrated(rows, model, some)
         at = None if how.priors is None else rows.shares
     content = {
         "model": how.name,
@@ -974,8 +980,8 @@ def _stored(value) -> float | str | None:
 _FITTED = 20_000  # samples of a class that a calibration map is fitted to, at the most
 
 
-def _calibrated(rows: Samples, model) -> tuple[dict, bool]:
-    "A calibration fitted to some rows, as numbers; are the classes separated?"
+def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
+    "A calibration fitted to rows, which are `some` of the model's, as numbers; are the classes separated?"
     if (rows.class_sizes == 0).any():
         raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
     y, weight = rows.y, rows.sample_weight
@@ -983,11 +989,13 @@ def _calibrated(rows: Samples, model) -> tuple[dict, bool]:
         units = len(rows.counting)
         if rows.clusters is not None:
             units = np.count_nonzero(np.bincount(rows.clusters[rows.counting]))
-        steps = IsotonicCalibrator().fit(model.values, y == 1, weight, n_units=units)
+        scores = model.values if some is None else model.values.take(some)
+        steps = IsotonicCalibrator().fit(scores, y == 1, weight, n_units=units)
         return {part: [*map(_stored, getattr(steps, f"{part}_"))] for part in _STEPS}, False
     kept, weight = _thinned(y, weight, _FITTED)
-    floor = 0.5 / len(rows.counting)  # no 0
-    fitted, apart = _fit_scale(np.log(np.maximum(model.values.take(kept, axis=0), floor)), y[kept], weight)
+    floor, place = 0.5 / len(rows.counting), kept if some is None else some.take(kept)
+    logs = np.log(np.maximum(model.values.take(place, axis=0), floor))  # no 0
+    fitted, apart = _fit_scale(logs, y[kept], weight)
     return {"alpha": float(fitted.alpha_), "beta": fitted.beta_.tolist(), "floor": floor}, apart
 
 

@@ -198,6 +198,8 @@ class Samples(Result):
     @cached_property
     def class_sizes(self) -> np.ndarray:
         "(K,) samples of each class, or their weight."
+        if self.sample_weight is None and len(self.costs.classes) == 2:  # far faster
+            return np.array([len(self.y), 0]) + np.count_nonzero(self.y) * np.array([-1, 1])
         return np.bincount(self.y, self.sample_weight, len(self.costs.classes))
 
     @cached_property
