@@ -1050,8 +1050,10 @@ def check_rule(
     drift: list = []
     if not weighed:
         cost = _Asked("cost", False, 0.0, rule.costs.array, np.ones((K, M), bool))
-        drift = [*_moved(rule, counts, costs is None), *_beyond(rule, values, len(y)), *_dearer(rule, partial(ends, cost))]
-    return RuleCheck(verdict, table, counts, tuple(drift), len(y), confidence, (_ONE_LOOK, *[_UNEQUAL] * weighed))
+        drift = [*_moved(rule, counts, costs is None), *_beyond(rule, values, len(y))]
+        drift += _dearer(rule, partial(ends, cost))
+    notes = (_ONE_LOOK, *[_UNEQUAL] * weighed)
+    return RuleCheck(verdict, table, counts, tuple(drift), len(y), confidence, notes)
 
 # %% ../nbs/22_how_many.ipynb #chkrule3
 #| code-fold: true

@@ -18,7 +18,7 @@ __all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'CrossFit', 'within_c
 # %% ../nbs/07_policies.ipynb #pol005
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -1135,7 +1135,10 @@ def _part(name: str, doc: str, form: Callable = lambda part: part) -> Any:
 
 def _end(name: str, doc: str) -> Any:
     "A number of the content, as an attribute; NaN with a capacity."
-    return property(lambda self: _read_number(None if self.capacity is not None else self.content[name]), doc=doc)
+    def end(self):
+        return np.nan if self.capacity is not None else _read_number(self.content[name])
+
+    return property(end, doc=doc)
 
 
 @result
@@ -1168,11 +1171,11 @@ class DecisionRule(Result):
     decisions = _part("decisions", "Labels of the decisions.", tuple)
     priors = _part("priors", "(K,) shares of the classes that are decided for.", np.array)
     otherwise = _part("otherwise", "The decision for rows without a value; None: they are refused.")
-    capacity = _part("capacity", "How many of the rows decided together get the second decision, or what share.")
-    expected = _part("expected", "What a case is expected to cost: cost, low, high, confidence, n; or nothing.")
+    capacity = _part("capacity", "How many rows decided together get the second decision, or what share.")
+    expected = _part("expected", "What a case is expected to cost: cost, low, high, confidence, n.")
     seen = _part("seen", "The rows it was fitted on: how many of each class and decision, and their range.")
     made = _part("made", "By which package, from what rows, and when, if a report says so.")
-    same_from = _end("same_from", "The greatest value seen below the threshold; cuts up to `same_to` decide alike.")
+    same_from = _end("same_from", "The greatest value seen below the threshold.")
     same_to = _end("same_to", "The least value seen from the threshold on.")
     threshold = _end(
         "threshold",
@@ -1371,8 +1374,8 @@ class DecisionRule(Result):
         try:
             _check_parts(rule)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            why = f"{error} is missing" if isinstance(error, KeyError) else error
-            raise ValueError(f"path: a damaged rule ({why}); write it again with rule.to_json(path)") from None
+            why = f"damaged rule ({f'{error} is missing' if isinstance(error, KeyError) else error})"
+            raise ValueError(f"path: a {why}; write it again with rule.to_json(path)") from None
         return rule
 
     def frame_columns(self) -> dict:
