@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from cost_eval import comparisons as cp
-from cost_eval.bootstrap import difference, interval
+from cost_eval.bootstrap import difference, interval, loss_interval
 from cost_eval.confusion import confusion_counts, joint_counts
-from cost_eval.costs import ExampleCosts
+from cost_eval.costs import CostMatrix, ExampleCosts
+from cost_eval.decisions import read_requirements
 from cost_eval.metrics import expected_cost
 from cost_eval.core import kinds
 
@@ -350,3 +351,32 @@ def test_how_many_equal_samples_weighted_ones_are_worth():
     sizes = [cp.Units(y, np.array([.6, .4]), False, weight=weight).effective_sizes
              for weight in (w, None)]
     assert sizes[0] == pytest.approx([36 / 18, 2]) and sizes[1] == pytest.approx([3, 2])
+
+
+def test_a_rate_has_the_interval_of_its_own_trials():
+    y = np.repeat([0, 1], [80, 20])
+    shy = cp.Decided("shy", "as given", np.where(np.arange(100) < 82, 0, 1))
+    at = cp.Losses(y, np.array([.8, .2]), False, costs=CostMatrix.binary(fp=1, fn=10))
+    (recall,) = read_requirements({"recall": .9}, at.costs)
+    for confidence in (.8, .99):
+        tail = (1 - confidence) / 2
+        ends = beta.ppf([tail, 1 - tail], [18, 19], [3, 2])  # Clopper and Pearson, 18 of 20
+        assert cp.rate_of(at, shy, recall, confidence) == pytest.approx([.9, *ends])
+
+
+def test_draws_are_merged_by_twice_the_middle():
+    rows = np.array([[2., 3, 4], [1, 2, 3], [3, 4, 6], [.01, .03, .02], [5, 3, 4]])
+    assert cp._merged(rows).tolist() == [3, 2, 4, .04, 3]
+    rows[3] = .4, .9, .8
+    assert cp._merged(rows)[3] == 1
+
+
+def test_the_heaviest_cluster_keeps_its_weight_where_priors_are_restored():
+    y, votes = a_set(200, 1)
+    who, priors = np.arange(200) // 4, np.array([.7, .3])
+    at = cp.Losses(y, priors, True, None, who, costs=CostMatrix(BILL), heaviest=6.0)
+    found = cp.ask([at.asks(cp.Decided("m0", "as given", votes["m0"]))])
+    weight = (priors / np.bincount(y) * 200)[y]
+    same = loss_interval(BILL[y, votes["m0"]], sample_weight=weight, clusters=who, bounds=(0, 5),
+                         heaviest=6 * weight.max())
+    assert (found.low[0], found.high[0]) == pytest.approx((same.low, same.high))
