@@ -394,16 +394,17 @@ class CrossFit:
         how, notes = _settled(rows, name, rule, priors, capacity, require, self.deployment)
         how, whole, rules = self._rules(how, notes)
         chosen = _told(rows, how, rules, _decided) if rules else _constant(rows, how)[None]
-        behind = len(rules) > 0 and how.rule in _BY_COSTS
-        p = np.empty((1, 0, len(rows.costs.classes)))
+        p, behind = np.empty((len(chosen), 0, len(rows.costs.classes))), rules and how.rule in _BY_COSTS
         if behind and (posteriors or capacity is not None):
             p = _told(rows, how, rules, _believed)
         if capacity is not None:
-            each = zip(chosen, p if behind else [None] * len(chosen))
+            each = zip(chosen, p)
             chosen, whole = np.stack([self._limited(how, *pair, capacity, notes) for pair in each]), {}
+        if posteriors or len(chosen) == 1:
+            chosen = chosen.astype(np.intp)
         drawn = self._drawn[: len(chosen)] if how.rule in FITTED else np.empty((1, 0), np.intp)
-        told = (self._back(values) for values in (chosen, p if posteriors else p[:1, :0], drawn))
-        chosen, p, fold = (values[0] if len(values) == 1 else values for values in told)
+        found = (self._back(told) for told in (chosen, p[:, : len(rows) * posteriors], drawn))
+        chosen, p, fold = (told if len(told) > 1 and told.size else told[0] for told in found)
         ends = (_read_number(whole.get(end)) for end in _ENDS)
         said = tuple(dict.fromkeys(notes))
         return Policy(chosen, how.rule, how.kind, *ends, p, fold, rows.costs.decisions, said)
@@ -696,7 +697,8 @@ def _told(rows: Samples, how: "_How", rules: list, tell: Callable) -> Any:
 
 def _decided(content: dict, x: np.ndarray, own) -> np.ndarray:
     "(N,) columns of the costs; decisions are such already."
-    return (x if content["values"] == "decisions" else chosen_by(content, x, own)).astype(np.int8)
+    chosen = x if content["values"] == "decisions" else chosen_by(content, x, own)
+    return chosen.astype(np.min_scalar_type(-len(content["decisions"])))  # of many draws
 
 
 def _believed(content: dict, x: np.ndarray, own) -> np.ndarray:
@@ -722,7 +724,7 @@ def _queue(rows: Samples, how: "_How", p) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"capacity: limits the second of two decisions; got {rows.costs.decisions}")
     costs = rows.costs.array[None] if rows.own is None else rows.own.array
     each, saving = costs[:, :, 0] - costs[:, :, 1], np.zeros(len(rows))
-    if p is not None:
+    if len(p):
         saving = np.einsum("ni,ni->n", p, np.broadcast_to(each, p.shape))
         saving[even(p, each)] = 0
     if how.kind == "decisions":

@@ -75,12 +75,12 @@ def _no_number(text: str):
     raise ValueError(f"{text} is no number")
 
 
-def run_rule(rule: dict, values, costs=None) -> np.ndarray:
+def run_rule(content: dict, values, costs=None) -> np.ndarray:
     """Decide by the content of a rule's file. Of a rule with a capacity the rows are decided together.
 
     Parameters
     ----------
-    rule : dict
+    content : dict
         from `read_rule`
     values : array_like
         (N,) scores, decisions, or probabilities of the second of two classes; or (N, K) probabilities in the
@@ -106,20 +106,17 @@ def run_rule(rule: dict, values, costs=None) -> np.ndarray:
     >>> run_rule(cut, [2, 3]).tolist()
     ['wait', 'treat']
     """
-    try:
-        chosen, labels = decided(rule, values, costs)[0], rule["decisions"]
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ValueError(f"rule, values, costs: no rule, values or costs: {error!r}") from None
+    chosen, labels = decided(content, values, costs)[0], content["decisions"]
     same_type = len({type(label) for label in labels}) == 1
     return np.array(labels, None if same_type else object)[chosen]
 
 
-def decided(rule: dict, values, costs=None) -> tuple[np.ndarray, bool]:
+def decided(content: dict, values, costs=None) -> tuple[np.ndarray, bool]:
     """The same by number, which is what a `DecisionRule` decides by.
 
     Parameters
     ----------
-    rule, values, costs
+    content, values, costs
         as for `run_rule`
 
     Returns
@@ -129,17 +126,21 @@ def decided(rule: dict, values, costs=None) -> tuple[np.ndarray, bool]:
     tied : bool
         does the capacity end among equal rows, of which those that stand first were taken?
     """
-    if costs is None and rule["own_costs"] and rule["by"] == BY_COST:
+    try:
+        chosen = chosen_by(content, values, costs)
+        by_costs = costs is None and content["own_costs"] and content["by"] == BY_COST
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ValueError(f"content, values, costs: no rule, values or costs: {error!r}") from None
+    if by_costs:
         raise ValueError("costs: judged at each row's own costs; give these, or costs=rule.costs")
-    chosen = chosen_by(rule, values, costs)
     lost = np.flatnonzero(chosen < 0)
-    if len(lost) and rule["otherwise"] is None:
+    if len(lost) and content["otherwise"] is None:
         raise ValueError(
             f"values: {values[lost[0]]} in row {lost[0]} ({len(lost)} such rows); repair or drop them, or "
             "declare a decision for them when the rule is made: otherwise="
         )
-    chosen[lost] = rule["decisions"].index(rule["otherwise"]) if len(lost) else 0
-    return (chosen, False) if rule["capacity"] is None else _listed(rule, chosen, values, costs)
+    chosen[lost] = content["decisions"].index(content["otherwise"]) if len(lost) else 0
+    return (chosen, False) if content["capacity"] is None else _listed(content, chosen, values, costs)
 
 
 def chosen_by(rule: dict, values, costs=None) -> np.ndarray:
@@ -148,7 +149,7 @@ def chosen_by(rule: dict, values, costs=None) -> np.ndarray:
     Parameters
     ----------
     rule, values, costs
-        as for `run_rule`
+        `content`, `values` and `costs` of `run_rule`
 
     Returns
     -------

@@ -77,7 +77,7 @@ CONTRACT = {
     """,
     "runner": """
         read_rule(path) -> dict
-        run_rule(rule, values, costs=None)
+        run_rule(content, values, costs=None)
     """,
     "bootstrap": """
         interval(counts, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Interval

@@ -302,9 +302,10 @@ CASES = {
                          threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
     },
     "runner": {
-        "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
-                         via=lambda run, rule, values, **options: run(rule(), values, **options),
-                         costs=ExampleCosts(fp=1, fn=np.arange(N)).array),
+        **{name: Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
+                      via=lambda run, rule, values, **options: run(rule(), values, **options),
+                      costs=ExampleCosts(fp=1, fn=np.arange(N)).array)
+           for name in ("run_rule", "decided", "chosen_by")},
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta
