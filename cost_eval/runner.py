@@ -125,6 +125,12 @@ def decided(content: dict, values, costs=None) -> tuple[np.ndarray, bool]:
         (N,) columns of the costs
     tied : bool
         does the capacity end among equal rows, of which those that stand first were taken?
+
+    Examples
+    --------
+    >>> cut = dict(values="scores", by="cut", threshold=2.5, classes=[0, 1], decisions=["wait", "treat"])
+    >>> decided(cut | dict(own_costs=False, capacity=1, otherwise=None), [3, 2, 3])
+    (array([1, 0, 0]), True)
     """
     try:
         chosen = chosen_by(content, values, costs)
@@ -155,6 +161,12 @@ def chosen_by(rule: dict, values, costs=None) -> np.ndarray:
     -------
     ndarray
         (N,) columns of the costs; -1 where a value is missing or unknown
+
+    Examples
+    --------
+    >>> cut = dict(values="scores", by="cut", threshold=2.5, classes=[0, 1], decisions=["wait", "treat"])
+    >>> chosen_by(cut, [2, 3, float("nan")]).tolist()
+    [0, 1, -1]
     """
     classes, labels = rule["classes"], rule["decisions"]
     if rule["values"] == "decisions":
@@ -200,6 +212,13 @@ def believed(rule: dict, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         (N, K) posteriors, calibrated where the rule does so
     eps : ndarray
         (N,) rounding of each row
+
+    Examples
+    --------
+    >>> stated = dict(values="posteriors", calibration=None, right_at=[0.5, 0.5], priors=[0.9, 0.1])
+    >>> believed(stated, np.array([0.5, 0.9]))[0]
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
     """
     fitted, one = rule["calibration"], np.finfo(np.float64).eps
     if rule["values"] == "scores":
@@ -237,6 +256,12 @@ def step_odds(x: np.ndarray, low: np.ndarray, high: np.ndarray, log_odds: np.nda
     -------
     ndarray
         (N,)
+
+    Examples
+    --------
+    >>> steps = np.array([1.0, 5.0]), np.array([2.0, 9.0]), np.array([-1.0, 3.0])
+    >>> step_odds(np.array([0.0, 1.5, 4.0, 7.0]), *steps).tolist()
+    [-1.0, -1.0, 1.0, 3.0]
     """
     step = np.maximum(np.searchsorted(low, x, side="right") - 1, 0)
     above = np.minimum(step + (x > high[step]), len(low) - 1)
@@ -262,6 +287,11 @@ def limit(capacity: float, decisions: list) -> int | float:
     ------
     ValueError
         For what is neither, and unless there are two decisions.
+
+    Examples
+    --------
+    >>> limit(0.1, ["wait", "treat"]), limit(20, ["wait", "treat"])
+    (0.1, 20)
     """
     if len(decisions) != 2:
         raise ValueError(f"capacity: limits the second of two decisions; the rule has {decisions}")
@@ -283,6 +313,11 @@ def room(capacity: float, mass: np.ndarray, total: float) -> int:
     Returns
     -------
     int
+
+    Examples
+    --------
+    >>> room(0.5, np.ones(3), 4.0), room(1, np.ones(3), 4.0)
+    (2, 1)
     """
     if isinstance(capacity, int):
         return capacity

@@ -386,7 +386,7 @@ def subjects():
     found = {name: getattr(ce, name) for name in ce.__all__}
     for module, names in ALSO.items():
         found |= {name: getattr(importlib.import_module(f"cost_eval.{module}"), name) for name in names.split()}
-    del found["check_rule"]  # takes what count_rule counted: test_planning.py
+    del found["check_rule"]  # takes a rule: test_decision_rule.py
     found = {name: thing for name, thing in found.items() if callable(thing)
              and not isinstance(thing, Mapping)}
     known = {id(thing) for thing in found.values()}
