@@ -610,7 +610,8 @@ class CrossFit:
             fold = fold.take(order)
             for k in range(fold.max() + 1):
                 others, cut = np.flatnonzero(fold != k), None
-                if how.rule == "tuned" and how.asked is None and _lacking(rows, others):
+                tuned = self._given and how.rule == "tuned" and how.asked is None
+                if tuned and _lacking(rows, others):
                     cut = np.inf if _constant(rows, how)[0] == 0 else -np.inf
                     notes.append(f"{name}: a class is missing outside one fold; it got {_CONSTANT}.")
                 content, alone = _fit(rows, how, cut, others)
@@ -979,7 +980,7 @@ def _stored(value) -> float | str | None:
 
 # %% ../nbs/07_policies.ipynb #pol032
 #| code-fold: true
-_FITTED = 20_000  # samples of a class that a calibration map is fitted to, at the most
+_FITTED = 15_000  # samples of a class that a calibration map is fitted to, at the most
 
 
 def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
