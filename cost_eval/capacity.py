@@ -449,7 +449,7 @@ def _intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[
     return [_possible(units, each, share) for share, each in zip(shares, found)]
 
 
-def _possible(units: CallUnits, found: Interval, share: float) -> Interval:
+def _possible(units: CallUnits, found: Any, share: float) -> Any:
     "Cut to what so many calls can save at all: from the least gain at each call to the largest."
     if share == 0:  # nobody is called, and nothing is saved
         return replace(found, low=0.0, high=0.0, mean=0.0, standard_error=0.0, notes=())

@@ -405,9 +405,9 @@ class CrossFit:
         drawn = self._drawn[: len(chosen)] if how.rule in FITTED else np.empty((1, 0), np.intp)
         found = (self._back(told) for told in (chosen, p[:, : len(rows) * posteriors], drawn))
         chosen, p, fold = (told if len(told) > 1 and told.size else told[0] for told in found)
-        ends = (_read_number(whole.get(end)) for end in _ENDS)
+        at, low, high = (_read_number(whole.get(end)) for end in _ENDS)
         said = tuple(dict.fromkeys(notes))
-        return Policy(chosen, how.rule, how.kind, *ends, p, fold, rows.costs.decisions, said)
+        return Policy(chosen, how.rule, how.kind, at, low, high, p, fold, rows.costs.decisions, said)
 
     def posteriors(self, name: str) -> np.ndarray:
         """Calibrated on the other folds, for the shares of the classes that the samples have there; the mean
@@ -558,7 +558,7 @@ class CrossFit:
         out[:, self._order] = values
         return out
 
-    def _draws_of(self, name: str) -> list:
+    def _draws_of(self, name: str) -> np.ndarray:
         "The draws of the folds that a model is decided about in."
         return self._drawn[: self.many[name]]
 
@@ -599,7 +599,7 @@ class CrossFit:
 
     def _of_folds(self, how: "_How", notes: list, apart: bool = False) -> list:
         "For each draw the rows of each fold, and the rule that is fitted on all others."
-        name, found, separated = how.name, [], False
+        name, found, separated = how.name, list[list](), False
         rows = replace(self._rows, models={name: self._rows.models[name]}, groups=None, ids=None)
         order = np.arange(len(rows))
         if how.rule == "tuned" or how.kind == "scores":  # sorted once
@@ -991,7 +991,7 @@ def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
     if model.kind == "scores":
         units = len(rows.counting)
         if rows.clusters is not None:
-            units = np.count_nonzero(np.bincount(rows.clusters[rows.counting]))
+            units = int(np.count_nonzero(np.bincount(rows.clusters[rows.counting])))
         scores = model.values if some is None else model.values.take(some)
         steps = IsotonicCalibrator().fit(scores, y == 1, weight, n_units=units)
         return {part: [*map(_stored, getattr(steps, f"{part}_"))] for part in _STEPS}, False
