@@ -272,13 +272,66 @@ def same_rows(**columns):
         rows.meet(name, values)
 
 
+NOTES = {  # code -> words
+    "declared": "{tells} that each row's own costs are known before its class.",
+    "few to tell": "A row's own costs must not be filled in by what its class turned out to be. That was "
+    "looked for, but with fewer than 60 rows, or 10 of a class, most such columns pass.",
+    "turned probabilities": "{argument}: higher values go with {other!r} (area under the ROC curve "
+    "{area:.2f}). If these are the probabilities of {other!r}, give Posteriors(values, classes=[{turned}]).",
+    "turned scores": "{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If "
+    "these are the scores of {other!r}, give Scores(-values).",
+    "ids": "{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+    "one by one they make every interval too short. Give the ids as clusters=, too.",
+    "pooled": "The predictions are pooled from cross-validation: they stand for a way of making models, not "
+    "for the model in use, and the intervals leave out how much the models of other training sets would "
+    "differ (training_variation shows it; chapter 23 measures how often such an interval holds).",
+    "class missing": "{model}: a class is missing outside one fold{so}.",
+    "class small": "Class {label} has {smallest} {what}: nothing can be calibrated or tuned.",
+    "no threshold": "{model}: scores need a threshold, so everybody got {constant}.",
+    "elsewhere": "{model}: its posteriors were taken to be right at the sample's shares of the classes, and "
+    'moved from there to the priors. If they are right elsewhere, Posteriors(values, priors="deployment") or '
+    "priors=shares says so.",
+    "within": "{model}: {kept} of {wanted} positive decisions were within the capacity ({how}).",
+    "draws": "Over {draws} draws of the folds the Monte Carlo error of the cost of {who} is still "
+    "{worst:.2g} of half its interval; draws= takes more.",
+    "few": "Class {label} has only {size} samples.",
+    "never seen": "The costliest error ({label} decided {decision}) was never seen for {model}; its rate is "
+    "known only to be small.",
+    "miscalibrated": "{model} looks miscalibrated: its posteriors taken at their word cost {more} more per "
+    "case than calibrated ones ({ends}{told}).",
+    "gap": "{what} of {model}: {first} minus {second} is {difference} ({ends}), {told}.",
+    "other priors": "Decided anew at the sample's own priors, {model} would be the cheapest: the order "
+    "depends on the priors.",
+}
+
+
+class Note(str):
+    "What is to be said: the words of a code, and the numbers in them."
+
+    code: str
+    numbers: dict
+
+    def __new__(cls, code: str, **numbers):
+        self = super().__new__(cls, NOTES[code].format(**numbers))
+        self.code, self.numbers = code, numbers
+        return self
+
+    def __getnewargs_ex__(self):
+        return (self.code,), self.numbers
+
+    def said(self, words: Mapping[str, str]) -> str:
+        "The same in other words, if these have its code."
+        return words.get(self.code, NOTES[self.code]).format(**self.numbers)
+
+
+def code_of(note: str) -> str:
+    "The code of what is said; nothing where it has none."
+    return getattr(note, "code", "")
+
+
 def repeated_ids(repeated: int, n: int) -> list[str]:
     "A note where so many of n rows have an id that stood before."
-    note = (
-        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-        "one by one they make every interval too short. Give the ids as clusters=, too."
-    )
-    return [note] if repeated else []
+    return [Note("ids", repeated=repeated, n=n)] if repeated else []
 
 
 def row_labels(values):
@@ -326,6 +379,11 @@ def unknown_name(value, known, name: str) -> str:
     if near:
         return f"{name}: {value!r} is unknown; did you mean {' or '.join(map(repr, near))}?"
     return f"{name}: {value!r} is unknown; there are {', '.join(known)}"
+
+
+def argument_of(error: Exception | str) -> str:
+    "Which argument a message is about: it begins with its name."
+    return str(error).partition(":")[0].partition("[")[0]
 
 
 def check_flag(value, name: str) -> bool:
@@ -522,7 +580,8 @@ VERIFICATION_BIAS = (
     "dropping them is verification bias, because the samples whose label somebody looked up are no random "
     "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
     "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or report bounds: the cost if "
-    "all missing labels were the one class, and if they were the other (bounds_without_labels)"
+    "all missing labels were the one class, and if they were the other (bounds_without_labels). In a CSV "
+    "file a class called NA, None or null is read as missing: rename it"
 )
 
 
@@ -1064,7 +1123,8 @@ def frame_costs(frame, classes, name: str) -> tuple:
     if turned is None:
         raise ValueError(
             f"{name}: rows {rows} and columns {columns} of the frame do not tell which are classes; name the "
-            "index, frame.rename_axis('class'), or give CostMatrix.from_frame(frame, classes=...)"
+            "index 'class' (in a file its corner, class \\ decision), frame.rename_axis('class'), or give "
+            "CostMatrix.from_frame(frame, classes=...)"
         )
     if turned:
         values, rows, columns = values.T, columns, rows

@@ -31,6 +31,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import log_expit, logit
 
 from cost_eval.core import (
+    Note,
     Result,
     check_1d,
     check_binary,
@@ -43,6 +44,7 @@ from cost_eval.core import (
     check_range,
     check_scores,
     check_weights,
+    code_of,
     dense,
     even,
     generator,
@@ -573,17 +575,13 @@ class CrossFit:
                     f"require: {' '.join(notes[1:])} Nothing can be chosen: leave require out"
                 )
             if how.kind == "scores":
-                notes.append(f"{name}: scores need a threshold, so everybody got {_CONSTANT}.")
+                notes.append(Note("no threshold", model=name, constant=_CONSTANT))
                 return how, {}, []
             notes.append(f"{name}: its posteriors were taken at their word.")
             how = how._replace(rule="bayes")
         whole, apart = _fit(rows, how)
         if how.rule == "bayes" and how.priors is not None and rows.models[name].priors is None:
-            notes.append(
-                f"{name}: its posteriors were taken to be right at the sample's shares of the classes, and "
-                "moved from there to the priors. If they are right elsewhere, Posteriors(values, "
-                'priors="deployment") or priors=shares says so.'
-            )
+            notes.append(Note("elsewhere", model=name))
         rules = self._of_folds(how, notes, apart) if how.rule in FITTED else [[(np.arange(len(rows)), whole)]]
         return how, _shown(rows, how, whole), rules
 
@@ -593,7 +591,7 @@ class CrossFit:
         notes += self.notes
         apart = (_lacking(self._rows, fold != k) for k in np.unique(fold))
         if self._given and how.rule == "calibrated" and any(apart):
-            notes.append(f"{how.name}: a class is missing outside one fold, so nothing is calibrated.")
+            notes.append(Note("class missing", model=how.name, so=", so nothing is calibrated"))
             return False
         return len(fold) > 0
 
@@ -613,7 +611,7 @@ class CrossFit:
                 tuned = self._given and how.rule == "tuned" and how.asked is None
                 if tuned and _lacking(rows, others):
                     cut = np.inf if _constant(rows, how)[0] == 0 else -np.inf
-                    notes.append(f"{name}: a class is missing outside one fold; it got {_CONSTANT}.")
+                    notes.append(Note("class missing", model=name, so=f"; it got {_CONSTANT}"))
                 content, alone = _fit(rows, how, cut, others)
                 found[-1].append((order.take(np.flatnonzero(fold == k)), content))
                 separated |= alone
@@ -648,9 +646,10 @@ class CrossFit:
         wanted = rows.counting[chosen[rows.counting] == 1]
         first = wanted[np.lexsort((chance[wanted], place[wanted]))]
         kept = within_capacity(capacity, rows, first)
-        if len(kept) < len(wanted) and not any(_WITHIN in note for note in notes):
+        if len(kept) < len(wanted) and "within" not in map(code_of, notes):
             by = "drawn at random, for decisions have no order" if how.kind == "decisions" else "the best"
-            notes.append(f"{how.name}: {len(kept)} of {len(wanted)} positive decisions {_WITHIN} ({by}).")
+            seen = {"kept": len(kept), "wanted": len(wanted), "how": by}
+            notes.append(Note("within", model=how.name, **seen))
         limited = np.zeros_like(chosen)
         limited[kept] = 1
         return limited
@@ -658,7 +657,6 @@ class CrossFit:
 
 _BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
 _CONSTANT = "the decision that is best for everybody"
-_WITHIN = "were within the capacity"  # of the first draw
 
 
 def _check_samples(samples) -> Samples:
@@ -859,14 +857,11 @@ def _checked_costs(rows: Samples, notes: list) -> dict:
     told, few = rows.told_by_costs, rows.few_for_costs
     if rows.costs_known:
         tells = f"{told}. It was declared" if told else "It was declared"
-        notes.append(f"{tells} that each row's own costs are known before its class.")
+        notes.append(Note("declared", tells=tells))
         return {"declared": True, "told": told, "few": few}
     refuse_told(told)
     if few:
-        notes.append(
-            "A row's own costs must not be filled in by what its class turned out to be. That was looked "
-            "for, but with fewer than 60 rows, or 10 of a class, most such columns pass."
-        )
+        notes.append(Note("few to tell"))
     return {"declared": False, "told": "", "few": few}
 
 
@@ -1652,7 +1647,7 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np
     label = rows.costs.classes[int(sizes.argmin())]
     if smallest < 2:
         return np.empty(0, np.intp), [
-            f"Class {label} has {smallest} {what}: nothing can be calibrated or tuned."
+            Note("class small", label=label, smallest=smallest, what=what)
         ]
     notes = []
     if smallest < folds:

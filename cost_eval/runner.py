@@ -14,6 +14,7 @@ __all__ = ['SCHEMA', 'VERSION', 'BY_COST', 'read_rule', 'run_rule', 'decided', '
 import json
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def _no_number(text: str):
     raise ValueError(f"{text} is no number")
 
 
-def run_rule(content: dict, values, costs=None) -> np.ndarray:
+def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     """Decide by the content of a rule's file. Of a rule with a capacity the rows are decided together.
 
     Parameters
@@ -111,7 +112,7 @@ def run_rule(content: dict, values, costs=None) -> np.ndarray:
     return np.array(labels, None if same_type else object)[chosen]
 
 
-def decided(content: dict, values, costs=None) -> tuple[np.ndarray, bool]:
+def decided(content: dict, values: Any, costs: Any = None) -> tuple[np.ndarray, bool]:
     """The same by number, which is what a `DecisionRule` decides by.
 
     Parameters
@@ -149,7 +150,7 @@ def decided(content: dict, values, costs=None) -> tuple[np.ndarray, bool]:
     return (chosen, False) if content["capacity"] is None else _listed(content, chosen, values, costs)
 
 
-def chosen_by(rule: dict, values, costs=None) -> np.ndarray:
+def chosen_by(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
     """What is chosen for each row by itself.
 
     Parameters

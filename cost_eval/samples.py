@@ -34,6 +34,7 @@ from scipy import stats
 
 from .confusion import threshold_counts
 from cost_eval.core import (
+    Note,
     SUM_TOLERANCE,
     VERIFICATION_BIAS,
     LabelledTable,
@@ -1229,12 +1230,9 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, seve
     if not area < 0.5 - 3 * spread:
         return []
     other, this = costs.classes
+    kind = "scores" if isinstance(model, Scores) else "probabilities"
     turned = f"{this!r}, {other!r}" if several else f"{other!r}"
-    return [
-        f"{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If these are "
-        f"the {'scores' if isinstance(model, Scores) else 'probabilities'} of {other!r}, give "
-        + ("Scores(-values)." if isinstance(model, Scores) else f"Posteriors(values, classes=[{turned}]).")
-    ]
+    return [Note(f"turned {kind}", argument=argument, other=other, area=area, turned=turned)]
 
 
 def _area(values: np.ndarray, y: np.ndarray) -> tuple[float, float]:

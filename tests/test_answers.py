@@ -123,11 +123,11 @@ WITHOUT = {  # why functions and classes have no line
     "what others are handed": """Decided Losses Mean Question Units CallUnits DataSet Decisions File Fit Form Item Margin Method
         Posteriors Reference Reproduction Sample Scores""",
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
-    "the engine: intervals, reports and rules are asked": """AllLooks ask axes_around best_policy compressed
-        cost_line differences nearest_changes probable_best rate_of refuse_told regrets told_by_costs
-        what_changes monotone_interval not_gained rates_interval robustness_map sample_difference
-        sample_interval share_above upper_level within_capacity believed chosen_by decided limit read_rule room
-        step_odds""",
+    "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
+        differences probable_best rate_of refuse_told regrets told_by_costs
+        monotone_interval not_gained rates_interval robustness_map sample_difference
+        sample_interval share_above upper_level within_capacity believed
+        chosen_by decided limit read_rule room step_odds""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell and the app are asked": """answers
         as_dict brief_html caveats constraint_words draw_panel draw_report flat_metrics
         frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of

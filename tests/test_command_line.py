@@ -112,7 +112,7 @@ BAD = {
     "costs of JSON": (None, ["--costs", "c.json"],
                       "--costs: JSON does not say which labels are classes; give a table as CSV"),
     "a class called NA": (lambda f: f.replace({"label": {"well": "NA"}}), ILL,
-                          "a CSV file's class NA, None or null is read as missing: rename it)"),
+                          "In a CSV file a class called NA, None or null is read as missing: rename it (here: --label"),
     "no cost file": (None, ["--costs", "none.csv"], "none.csv: no such file"),
     "no label": (lambda f: f.drop(columns="label").assign(site="a"), ILL, "label: none of the columns"),
     "two labels": (lambda f: f.assign(flag=f["id"] > 9).rename(columns={"label": "was"}), ILL,
@@ -163,7 +163,7 @@ def test_what_is_missing_is_named_in_a_line_that_works(scores, capsys, change, g
 
 
 def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path, capsys, monkeypatch):
-    """The README's own two lines; what they print stands in README, 95 and 96, and the app says it of its
+    """The README's own two lines; what they print stands in README and 95, and the app says it of its
     example."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cost_eval.app.App._picture", lambda self, panel: b"")
@@ -176,10 +176,9 @@ def test_one_example_and_one_set_of_numbers_in_readme_chapters_and_app(tmp_path,
     assert main(shlex.split(judged)[1:]) == 0
     out = capsys.readouterr().out.rstrip()
     assert f"```text\n$ {judged}\n{out}\n```" in readme
-    for name in ("95_command_line", "96_judge"):
-        cells = json.loads((root / "nbs" / f"{name}.ipynb").read_text())["cells"]
-        said = ["".join(o.get("text", "")).split() for cell in cells for o in cell.get("outputs", ())]
-        assert f"$ {judged}\n{out}".split() in said, name
+    cells = json.loads((root / "nbs" / "95_judge.ipynb").read_text())["cells"]
+    said = ["".join(o.get("text", "")).split() for cell in cells for o in cell.get("outputs", ())]
+    assert f"$ {judged}\n{out}".split() in said
     app = App()
     app.positive.value, app.fp.value, app.fn.value, app.prevalence.value = "ill", 1., 20., ".05"
     assert out.endswith(app.report.summary())
@@ -228,7 +227,8 @@ def test_the_same_file_through_every_door(tmp_path, capsys, monkeypatch):
         app.rule.value, app.capacity.value = rule, "" if capacity is None else str(capacity)
         limit = [] if capacity is None else ["--capacity", capacity]
         out = call(capsys, tmp_path / "scores.csv", *options, "--positive", "ill", "--rule", rule, *limit)[1]
-        assert (command._noted(here.summary()) in out and app.report.summary() == here.summary()
+        assert (" ".join(answers(here, command._said).values()) in " ".join(
+            line.partition(": ")[2] for line in out.splitlines()) and app.report.summary() == here.summary()
                 and "the cheapest of 2 models" in out)
         assert all(escape(line, quote=False) in app.says.value + app.more.value
                    for line in answers(here).values())
@@ -332,7 +332,7 @@ def test_other_files(tmp_path, capsys, scores):
     table.T.to_csv(tmp_path / "turned.csv")
     assert "which are classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive",
                                                "ill")[
-                                                   2]) and "(here: --costs FILE with class \\ decision in its corner" in err
+                                                   2]) and "in a file its corner, class \\ decision" in err
     table.T.to_csv(tmp_path / "turned.csv", index_label="response \\ truth")
     table.to_csv(tmp_path / "costs.csv", index_label="truth \\ response")
     one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1]

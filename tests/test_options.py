@@ -523,7 +523,13 @@ CASES = {
                                    "web_page": {"about": {"use": "triage"}, "title": "Triage",
                                                 "currency": "euros", "per_year": 1e4}}.items()}
     | {"draw_panel": Case(lambda: reported(), "reliability", via=lambda draw, report, *args, **options: draw(report(),
-        *args, **options))},
+        *args, **options)),
+       "panel_image": Case(lambda: reported(), "ladder", kind="svg", via=lambda image, report, *args, **options:
+                           image(report(), *args, **options)[:4]),
+       "robustness_map": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3],
+                              via=lambda draw, report, **options: draw(report(), **options).to_frame()),
+       "answers": Case(lambda: reported(), say=lambda note: "a doubt.", via=undrawn),
+       "grave_first": Case(["a note"], say=str.upper)},
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1,
                          costs_known=unchanged(True),

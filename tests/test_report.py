@@ -727,7 +727,7 @@ def test_the_approximate_lines_are_those_of_the_engine(own):
     assert np.isnan(few.approximate["low"][
         0]) and "too few costly cases for an approximate line" in few.summary()
     by_t = evaluate(y, {"a": a, "b": b}, costs, method="normal", rng=0).summary()
-    assert "(method='normal')" in by_t and "conservative" not in by_t
+    assert "(method 'normal')" in by_t and "conservative" not in by_t
     assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
     assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")
 

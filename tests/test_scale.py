@@ -211,7 +211,8 @@ def test_more_rows_than_are_read_are_a_random_part_which_does_not_depend_on_the_
         reports.append(scale.evaluate(lazy["y"], {"d": lazy["d"]}, [[0, 1], [5, 0]],
                                       **options | {"sample_weight": lazy["w"]}))
     assert reports[0] == reports[1] == reports[2]
-    assert reports[0].notes[0] == "Of the 2,000 rows 500 were evaluated, drawn at random (rows=)."
+    said = "Of the 2,000 rows 500 were evaluated, drawn at random (rows=)."
+    assert reports[0].notes[0] == reports[0].with_costs([[0, 1], [9, 0]]).notes[0] == said
     kept = scale._row_numbers(2000, 500, 3)
     assert len(set(kept)) == 500 and (np.diff(kept) > 0).all()
     here = ce.evaluate(y[kept], {"d": d[kept]}, [[0, 1], [5, 0]], rng=3, sample_weight=w[kept])
