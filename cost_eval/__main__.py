@@ -43,7 +43,7 @@ from cost_eval.core import (
     unordered,
 )
 from .page import answers, grave_first, short_ladder
-from .planning import check_rule, count_rule
+from .planning import check_rule
 from .policies import RULES, DecisionRule
 from .report import evaluate
 from cost_eval.samples import (
@@ -790,22 +790,25 @@ def _decide(arguments):
 
 
 def _check(arguments):
-    "Read, count, judge, say; the answer is the exit status."
+    "Read, judge, say; the answer is the exit status."
     rule, _, frames = _rule_of_file(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
-    counts, label = None, arguments.label
+    read, label = [], arguments.label
     for frame in frames:
-        where, values = _rule_values(rule, frame, arguments)
         rows = _columns_of_rows(frame, arguments, "weight", "cluster")
         if label is None:
             taken = [column.name for column in rows.values()]
+            where, _ = _rule_values(rule, frame, arguments)
             label = read_table(frame, models={rule.model: where}, taken=taken).label
             print(f"Read: true labels {label!r}. (--label says otherwise.)")
-        rows |= {"costs": _with_columns(_prices(arguments), frame) or None, "largest": arguments.largest}
-        found = count_rule(rule, _column(frame, label, "--label"), values, **rows)
-        counts = found if counts is None else counts + found
-    options = {"heaviest": arguments.heaviest, "confidence": arguments.confidence}
-    told = check_rule(counts, max_cost=arguments.max_cost, min_rates=rates, **options)
+        _column(frame, label, "--label")
+        read.append(frame)
+    frame = pandas().concat(read, ignore_index=True)
+    rows = _columns_of_rows(frame, arguments, "weight", "cluster")
+    rows |= {name: getattr(arguments, name) for name in ("max_cost", "largest", "heaviest", "confidence")}
+    _, values = _rule_values(rule, frame, arguments)
+    costs = _with_columns(_prices(arguments), frame) or None
+    told = check_rule(rule, frame[label], values, costs, min_rates=rates, **rows)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):

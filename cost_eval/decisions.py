@@ -857,7 +857,7 @@ def _in_blocks(theta, log_posteriors, y, w):
     "`_entropy_derivatives` summed over blocks of samples."
     parts = (
         _entropy_derivatives(theta, np.ascontiguousarray(log_posteriors[b].T), y[b], w[b])
-        for b in blocks(len(y), 64 * log_posteriors.shape[1])
+        for b in blocks(len(y), 2**14 * log_posteriors.shape[1])  # small ones stay in the cache
     )
     return [sum(terms) for terms in zip(*parts)]
 
@@ -1031,7 +1031,7 @@ def _separates(fitted, x, y) -> bool:
         np.put_along_axis(z, y[b, None], -np.inf, 1)
         return (own > z.max(1)).all()
 
-    return all(on_top(b) for b in blocks(len(y), 32 * x.shape[1]))
+    return all(on_top(b) for b in blocks(len(y), 2**14 * x.shape[1]))
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(

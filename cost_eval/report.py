@@ -77,7 +77,7 @@ from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
 from .decisions import AffineCalibrator, read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
-from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
+from .policies import FITTED, RULES, CrossFit, DecisionRule, fit_rule, within_capacity
 from .page import Line, Robustness
 from cost_eval.samples import (
     Samples,
@@ -1214,7 +1214,7 @@ def evaluate(
     samples, order = _in_their_order(samples)
     if order is not None and (by_row := dense(folds, "folds")).ndim:
         folds = check_1d(by_row, "folds", order.n)[order.rows]
-    fits = cross_fit(samples, folds=folds, rng=rng)
+    fits = CrossFit(samples, folds=folds, rng=rng)
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
         if draws not in (None, 1):
@@ -1243,9 +1243,9 @@ def _scored_models(fits: CrossFit) -> tuple:
     found = []
     for name, model in fits.samples.models.items() if len(fits.samples.costs.classes) == 2 else ():
         if model.kind != "decisions":
-            logs = fits.log_posteriors(name)
+            p = fits.posteriors(name)
             raw = model.values[:, 1] if model.kind == "posteriors" else None
-            found.append((name, raw, np.exp(logs[:, 1]) if len(logs) else None))
+            found.append((name, raw, p[:, 1] if len(p) else None))
     return tuple(found)
 
 

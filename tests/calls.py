@@ -237,8 +237,18 @@ def worth(name, p):
     return float(low + (min(high, low + 3) - low) / 3)
 
 
-def rule_counts(p, values, **options):
-    return ce.count_rule(p.rule, p.y, values, **options)
+def calibrated(fits, name):
+    "Posteriors out of fold, their logarithms at the base."
+    logs = getattr(fits, "log_posteriors", None)
+    return fits.posteriors(name) if logs is None else np.exp(logs(name))
+
+
+def checks(check, rule, y, values, costs=None, *, sample_weight=None, clusters=None, largest=None, **asked):
+    "A check of an installed rule; at the base the rows are counted first."
+    rows = {"sample_weight": sample_weight, "clusters": clusters, "largest": largest}
+    if hasattr(ce, "count_rule"):
+        return check(ce.count_rule(rule, y, values, costs=costs, **rows), **asked)
+    return check(rule, y, values, costs, **rows, **asked)
 
 
 def registered(tables):
@@ -529,8 +539,8 @@ RULES = {
     "decide": lambda p: {rule: Call(
         p.stated(), p.y, p.money, rule=rule, priors=p.maybe.priors, sample_weight=p.maybe.weight,
         clusters=p.maybe.clusters, rng=0) for rule in ("calibrated", "bayes", "as given")},
-    "cross_fit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
-        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), fits.log_posteriors("b"),
+    "CrossFit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
+        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), calibrated(fits, "b"),
                       fits.rules("a")]),
     "fit_rule": lambda p: {kind: Call(
         p.read(kind), "a", priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
@@ -621,16 +631,12 @@ PLANNING = {
         p.losses(), p.losses(1), bounds=(-99., 99.), clusters=np.sort(p.clusters), largest_cluster=20),
     "cost_alarm": lambda p: Call(p.losses(), bounds=p.bounds, limit=p.bounds[1] / 9).then(with_plot),
     "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
-    "count_rule": lambda p: Call(
-        p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
     "check_rule": lambda p: Call(
-        rule_counts(p, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
+        p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
-            lambda check: [check, check.exit_code]),
-    "check_rule of blocks": lambda p: Call(
-        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3),
+            lambda check: [check, check.exit_code]).by(checks),
     "check_rule own costs": lambda p: Call(
-        rule_counts(p, p.stated(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
+        p.rule, p.y, p.stated(1), p.own, largest=99 * p.bounds[1], max_cost=p.bounds[1]).by(checks),
     "corrected_interval": lambda p: Call(p.losses()[:9] + np.arange(9), .2),
     "resampled_coverage": lambda p: Call([5, 50], .2, .3),
     "training_variation": lambda p: Call(
@@ -638,7 +644,7 @@ PLANNING = {
         groups=p.maybe.clusters, rule={"a": ["bayes", "calibrated"][p.number % 2], "b": "as given"},
         rng=0).then(trained),
     **two({"check_rule of rates": lambda p: Call(
-        rule_counts(p, p.stated(1)), min_rates={"recall": .6, "accuracy": .5, "npv": .5})}),
+        p.rule, p.y, p.stated(1), min_rates={"recall": .6, "accuracy": .5, "npv": .5}).by(checks)}),
 }
 REPORT = {
     "evaluate": lambda p: {kind: evaluation(p, kind, p.costs) for kind in ("stated", "decided")},

@@ -117,7 +117,7 @@ WITHOUT = {  # why functions and classes have no line
         CertifiedThreshold Columns ConfidenceSequence CostAlarm CostParts Coverage ItemResult
         LabelBounds Labelled Line OutperformanceInterval PerformanceCurve Policy
         PredictionRanks Queue Record Reliability Requirement Resampled RiskCoverage
-        Robustness RuleCheck RuleCounts Saving SpearmanMoments SystemScores
+        Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
     "what others are handed": """Decided Losses Mean Question Units CallUnits DataSet Decisions File Fit Form Item Margin Method
@@ -126,7 +126,8 @@ WITHOUT = {  # why functions and classes have no line
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
         differences probable_best rate_of refuse_told regrets told_by_costs
         monotone_interval not_gained rates_interval robustness_map sample_difference
-        sample_interval share_above upper_level within_capacity""",
+        sample_interval share_above upper_level within_capacity believed
+        chosen_by decided limit read_rule room step_odds""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell and the app are asked": """answers
         as_dict brief_html caveats constraint_words draw_panel draw_report flat_metrics
         frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of

@@ -126,8 +126,8 @@ def read():
     return load("samples").read_samples(Y, {"model": P2[:, 1], "other": SCORES}, COSTS)
 
 
-def crossed(cross_fit, samples, **options):
-    return cross_fit(samples(), **options).decide("model").log_posteriors
+def crossed(fits, samples, **options):
+    return fits(samples(), **options).decide("model").posteriors
 
 
 def called(capacity_curve, scores, costs, **options):
@@ -277,7 +277,6 @@ CASES = {
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, costs_known=unchanged(True)),
-        "cross_fit": Case(lambda: read(), via=crossed),
         "CrossFit": Case(lambda: read(), via=crossed),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model",
                                 posteriors=False),
@@ -297,9 +296,12 @@ CASES = {
         "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(),
         **options).content, name=given("other", first="model"),
                          threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
-        "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
-                         via=lambda run, rule, values, **options: run(rule(), values, **options),
-                         costs=ExampleCosts(fp=1, fn=np.arange(N)).array),
+    },
+    "runner": {
+        **{name: Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
+                      via=lambda run, rule, values, **options: run(rule(), values, **options),
+                      costs=ExampleCosts(fp=1, fn=np.arange(N)).array)
+           for name in ("run_rule", "decided", "chosen_by")},
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta
@@ -408,13 +410,12 @@ CASES = {
                                                    largest_cluster=2),
                                     largest_cluster=given(9, first=2, bounds=(0, 1),
         clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
-        "count_rule": Case(via=lambda count, **options: load("planning").check_rule(
-            count(load("policies").fit_rule(read()), Y, P2[:, 1], **options), max_cost=1.).table,
-                           costs=ExampleCosts(fp=1, fn=np.arange(N)), sample_weight=WEIGHT,
-                           clusters=np.arange(N) // 2,
-                           largest=given(999., costs=ExampleCosts(fp=1, fn=np.arange(N)))),
-        "check_rule": Case(via=lambda check, heavy=None, **options: check(load("planning").count_rule(
-            load("policies").fit_rule(read()), Y, P2[:, 1], sample_weight=heavy), **options).table,
+        "check_rule": Case(via=lambda check, heavy=None, **options: check(
+            load("policies").fit_rule(read()), Y, P2[:, 1], **{"sample_weight": heavy} | options).table,
+                           costs=given(ExampleCosts(fp=1, fn=np.arange(N)), max_cost=1.),
+                           sample_weight=given(WEIGHT, max_cost=1.),
+                           clusters=given(np.arange(N) // 2, max_cost=1.),
+                           largest=given(999., costs=ExampleCosts(fp=1, fn=np.arange(N)), max_cost=1.),
                            max_cost=given(2., first=1.), min_rates=given({"recall": .5}, max_cost=1.),
                            confidence=given(.8, max_cost=1.),
                            heaviest=given(50., max_cost=1., heavy=WEIGHT)),
