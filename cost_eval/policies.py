@@ -1521,7 +1521,7 @@ def fit_rule(
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
-    What it costs on the samples it was fitted on is too low; `decide` and `cross_fit` say what it costs.
+    What it costs on the samples it was fitted on is too low; `decide` and `CrossFit` say what it costs.
 
     Parameters
     ----------
