@@ -136,7 +136,7 @@ WITHOUT = {  # why functions and classes have no line
         live_figure name_colors name_rows note readable save_figure slider""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
         data_set discover drawn_as_computed expected find listing load outcome_of rows run scoreboard
-        search_path select sheet state stored stored_claims unlisted writable""",
+        search_path select sheet state stored_claims unlisted writable""",
     "test_app.py drives it": "read_upload",
 }
 
