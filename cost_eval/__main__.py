@@ -517,7 +517,7 @@ _ADVICE = {  # code of a note -> what it advises in Python, and in the shell
 }
 
 
-def _said(note: str) -> str:
+def _said(note) -> str:
     "A note in the shell's grammar."
     return note.said({k: NOTES[k].replace(*both) for k, both in _ADVICE.items()}) if code_of(note) else note
 

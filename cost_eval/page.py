@@ -478,7 +478,7 @@ def robustness_map(
     sure = _clear(case, both, cost, place, odds, level)
     names, rules = tuple(line.name for line in lines), tuple(line.rule for line in lines)
     found = winner, sure, cost, error, *axes, names, at, report.confidence, rules
-    return Robustness(*found, report._once("change", lambda: _nearest_changes(report)))
+    return Robustness(*found, changes=report._once("change", lambda: _nearest_changes(report)))
 
 
 def _axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -786,7 +786,7 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
     >>> evaluate([0, 1] * 20, {"m": [0, 1] * 20}, costs, rng=0).notes[0]
     'Class 0 has only 20 samples.'
     """
-    notes = []
+    notes: list[str] = []
     for label, size in zip(case.costs.classes, case.samples_of_classes):
         if 0 < size < 30:
             notes.append(Note("few", label=label, size=size))
@@ -817,7 +817,7 @@ def _never_seen(case, entry) -> list[str]:
 
 def _miscalibrated(best, calibrated) -> list[str]:
     "Models of which a test says that they are miscalibrated, and that pay a tenth of their cost for it."
-    found, cost = [], best.set_index("model")["cost"]
+    found, cost = list[str](), best.set_index("model")["cost"]
     for row in calibrated[calibrated["miscalibrated"]].to_dict("records"):
         if row["saving"] > 0.1 * abs(cost[row["model"]]):
             told, more = ", not told apart from 0" if row["low"] <= 0 else "", four_digits(row["saving"])
@@ -846,7 +846,7 @@ def gap_lines(between: Any) -> list[str]:
     >>> gap_lines(report.group_differences)[1]
     'FNR of m: a minus b is -1 (-1 to -0.8486), told apart.'
     """
-    found = []
+    found = list[str]()
     for (model, what), rows in between[between["what"] != "cost"].groupby(["model", "what"], sort=False):
         row = rows.loc[rows["difference"].abs().idxmax()]
         told = "told apart" if row["told_apart"] else "not told apart"

@@ -218,7 +218,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
     a note where it is not, and the policies.
     """
     limits, most = _limits(case, priors), max(_FIRST, min(_MOST, _DECIDED // len(case.y)))
-    known, left = {}, {}
+    known, left = dict[Any, Any](), dict[Any, float]()
     for name, rule in declared.items():
         share, drawn = np.inf, 0
         while share > 1 and drawn < most:
@@ -521,7 +521,7 @@ def _between_groups(case: _Case, entries: list[Decided], costs: bool = True):
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
     tables = [pandas().DataFrame(columns=_GROUP_DIFFERENCES)]
-    labels, code = ((), np.empty(0)) if case.groups is None else numbered(case.groups, ascending=True)
+    labels, code = (list[Any](), np.empty(0)) if case.groups is None else numbered(case.groups, ascending=True)
     many, every = len(labels), np.arange(len(code))
     asked: list = [("cost", "each group's own", case, every, None)] if costs else []
     asked += [("cost", "the deployment's", case, every, case.priors)] if costs else []
