@@ -477,8 +477,8 @@ def robustness_map(
     level = (1 - report.confidence) / max(1, S * (S - 1) // 2)
     sure = _clear(case, both, cost, place, odds, level)
     names, rules = tuple(line.name for line in lines), tuple(line.rule for line in lines)
-    found = winner, sure, cost, error, *axes, names, at, report.confidence, rules
-    return Robustness(*found, changes=report._once("change", lambda: _nearest_changes(report)))
+    found = winner, sure, cost, error, axes[0], axes[1], names, at, report.confidence, rules
+    return Robustness(*found, report._once("change", lambda: _nearest_changes(report)))
 
 
 def _axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
