@@ -285,7 +285,7 @@ def example():
 
 def repeated(p, **wrong):
     "A claim of the book whose margins are what is stored."
-    record = list(ce.stored().values())[p.number % 6]
+    record = list(ce.stored_claims().values())[p.number % 6]
     told = {"margin": lambda seed: record.values[seed - record.first], "first": record.first} | wrong
     return Call(record.name, of=record.of, **told).then(lambda found: found.held)
 

@@ -39,7 +39,7 @@ def pytest_configure(config):
 # or a public name of the module. No test that needs a browser.
 OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples",
                "forms": "samples", "constraints": "policies comparisons",
-               "decision_rule": "policies planning",
+               "decision_rule": "runner policies planning",
                "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
                "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
                "sequences": "planning",
