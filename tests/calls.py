@@ -471,7 +471,6 @@ METRICS = {
             for name in ("f_beta", "mcc")},
         "metric_interval of costs": lambda p: Call(
             p.counts(), "normalized_expected_cost", costs=p.prices, priors=p.maybe.priors),
-        "translation_table": lambda p: Call(p.counts(), p.outcomes, priors=p.maybe.priors),
     }),
 }
 DECISIONS = {
@@ -608,8 +607,6 @@ CERTAINTY = {
         sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
     "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
     "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
-    "uncertain_cost_interval": lambda p: Call(p.tally(p.guess()), [p.prices, 2 * p.prices], rng=0),
-    "uncertain_cost_difference": lambda p: Call(p.pairs, [p.prices, 2 * p.prices], rng=0),
 }
 PLANNING = {
     "required_sample_size": lambda p: {method: Call(
@@ -683,8 +680,6 @@ REPORT = {
         "evaluate columns of costs": lambda p: evaluation(p, "scores", p.own, draws=2),
         "Report.robustness": lambda p: Call(p.report).then(
             lambda map: [map, map.to_frame(), drawn(map.plot())]),
-        "Report.uncertain_costs": lambda p: Call(
-            p.report, lambda rng, size: p.prices * rng.uniform(.5, 2, (size, 1, 1)), n_draws=60, rng=0),
         "Report.plot of each": lambda p: {
             panel: Call(p.other_report, panel=panel).then(drawn) for panel in p.other_report.panels},
     }),
@@ -692,9 +687,6 @@ REPORT = {
 SPECIAL = {
     "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.to_frame(), drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
-    "cascade": lambda p: Call(
-        p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5},
-        folds=3).then(lambda plan: [plan, plan.table]),
     "bounds_without_labels": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
         versus=p.decided(1) if p.has("shown") else None),
@@ -710,7 +702,6 @@ SPECIAL = {
     "CostSensitiveClassifier": lambda p: Call(learners()["a"], p.costs, cv=3, priors=p.maybe.priors).then(
         fitted(p)),
     **two({
-        "tipping_point": lambda p: Call(p.gaps, p.decided(), p.costs, versus=p.decided(1)),
         "risk_coverage of scores": lambda p: Call(p.y, p.decided(), p.scores()).then(
             lambda found: found.to_frame()),
         "capacity_curve": lambda p: Call(
