@@ -521,8 +521,8 @@ def _between_groups(case: _Case, entries: list[Decided], costs: bool = True):
     shares of the classes and at the deployment's, each held together; and of both error rates, held together.
     """
     tables = [pandas().DataFrame(columns=_GROUP_DIFFERENCES)]
-    without = case.groups is None
-    labels, code = (list[Any](), np.empty(0)) if without else numbered(case.groups, ascending=True)
+    given = case.groups
+    labels, code = (list[Any](), np.empty(0)) if given is None else numbered(given, ascending=True)
     many, every = len(labels), np.arange(len(code))
     asked: list = [("cost", "each group's own", case, every, None)] if costs else []
     asked += [("cost", "the deployment's", case, every, case.priors)] if costs else []
