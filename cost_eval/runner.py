@@ -12,6 +12,7 @@ __all__ = ['SCHEMA', 'VERSION', 'BY_COST', 'read_rule', 'run_rule', 'decided', '
 
 # %% ../nbs/06_runner.ipynb #run004
 import json
+from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -190,9 +191,11 @@ def chosen_by(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
     else:
         p, eps = believed(rule, x)
         c = np.asarray(rule["costs"] if costs is None else costs, float)
-        most = np.abs(c).max((-2, -1), keepdims=True)
+        cells = np.moveaxis(c.reshape(*c.shape[:-2], -1), -1, 0)  # few of many rows: one after the other
+        most = reduce(np.maximum, np.abs(cells))[..., None, None]
         c = c / np.where(most > 0, most, 1)
-        chosen = cheapest(p, c - c.min(-1, keepdims=True), eps)
+        least = reduce(np.minimum, np.moveaxis(c, -1, 0))[..., None]
+        chosen = cheapest(p, c - least, eps)
     chosen[lost] = -1
     return chosen
 
