@@ -421,8 +421,10 @@ class ExampleCosts(LabelledTable):
         picked = self.array[index]
         if picked.ndim == 2:
             return CostMatrix(picked, classes=self.classes, decisions=self.decisions)
-        kept = None if self.index is None else self.index[index]
-        return _example_costs(picked, self.classes, self.decisions, kept)
+        some = object.__new__(ExampleCosts)  # they were checked when all were
+        LabelledTable.__init__(some, picked, classes=self.classes, decisions=self.decisions)
+        object.__setattr__(some, "index", None if self.index is None else self.index[index])
+        return some
 
     def mean(self, sample_weight: Vector | None = None) -> CostMatrix:
         "The cost matrix of an average sample (that of one class: `costs[y_true == label].mean()`)."

@@ -230,11 +230,13 @@ def believed(rule: dict, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p, eps = np.exp(-np.logaddexp(0, np.column_stack([odds, -odds]))), np.full(len(x), one)
     else:
         p = np.column_stack([1 - x, x]) if x.ndim == 1 else x
-        single = (p[:, 1:].astype(np.float32) == p[:, 1:]).all(1)
-        eps = np.where(single & (fitted is None), np.finfo(np.float32).eps, one)
-        if fitted is not None:
+        eps = np.full(len(x), one)
+        if fitted is None:
+            single = (p[:, 1:].astype(np.float32) == p[:, 1:]).all(1)
+            eps[single] = np.finfo(np.float32).eps
+        else:
             logs = fitted["alpha"] * np.log(np.maximum(p, fitted["floor"])) + np.array(fitted["beta"])
-            p = np.exp(logs - logs.max(1, keepdims=True))
+            p = np.exp(logs - reduce(np.maximum, logs.T)[:, None])
             p = p / p.sum(1, keepdims=True)
     if rule["right_at"] is not None:  # moved from these shares of the classes to the priors
         at = np.array(rule["right_at"])
