@@ -1367,7 +1367,7 @@ def _finish(
     differences, more = _differences(case, mains)
     winner = None
     if len(mains) > 1:
-        winner = best_policy(case, mains, asked, confidence=case.confidence, rng=case.rng)
+        winner = best_policy(case, mains, asked, rng=case.rng)
     groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
     tied = () if winner is None else winner.notes
     best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
