@@ -1267,7 +1267,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     differences, more = _differences(few, mains)
     winner = None
     if len(mains) > 1:
-        winner = best_policy(few, mains, asked, confidence=few.confidence, rng=few.rng)
+        winner = best_policy(few, mains, asked, rng=few.rng)
     groups, gaps = _group_table(few, mains), _between_groups(few, mains, costs=False)
     best = _best(few, mains, rungs, in_sample, errors)
     caveats = page.caveats(few, mains, best, _calibrated(few, entries_of, samples.models, case.y), gaps)
