@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 MODULES = ("core confusion costs metrics decisions mean_law samples policies expected_cost rivals scores bootstrap comparisons planning training cost_score weighted_accuracy metric_study "
-           "outperformance curves robustness page report estimators hand_over capacity missing_labels scale").split()
+           "outperformance curves page report estimators hand_over capacity missing_labels scale").split()
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
            ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 BINARY = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,

@@ -226,7 +226,7 @@ def main(argv=None):
     parser.add_argument("--print", action="store_true", help="show the outputs of slow cells, store nothing")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="notebooks at a time (default: 2)")
     options = parser.parse_args(argv)
-    if options.slow:  # the book's claims (09_claims): all draws are held to the record, or make it
+    if options.slow:  # the book's claims (91_reproduce): all draws are held to the record, or make it
         os.environ.setdefault("COST_EVAL_CLAIMS", "all" if options.check else "store")
     paths = [path if path.exists() else NBS / path for path in map(Path, options.notebooks)] or sorted(NBS.glob("[!_]*.ipynb"))
     if absent := [str(path) for path in paths if not path.exists()]:

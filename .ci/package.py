@@ -22,6 +22,14 @@ assert pathlib.Path(sys.prefix) in where.parents, f"imported from {where}, not f
 print(f"{len(names)} modules imported from the wheel, with numpy and scipy only")
 """
 
+NUMPY_ALONE = """
+import sys
+from cost_eval.runner import read_rule, run_rule
+rule = dict(schema="cost_eval decision rule", version=2, values="scores", by="cut", threshold=2.5, classes=[0, 1], decisions=["wait", "treat"])
+rule |= dict(own_costs=False, calibration=None, capacity=1, otherwise=None)
+assert run_rule(rule, [3, 2, 4]).tolist() == ["wait", "wait", "treat"] and "scipy" not in sys.modules
+"""
+
 
 def tracked():
     "What git tracks or would track, but GitHub's files, which no archive needs."
@@ -54,6 +62,11 @@ def check(wheel, venv):
     installed = {line.split("==")[0] for line in uv("pip", "freeze", "--python", venv).split() if "==" in line}
     if installed != {"numpy", "scipy"}:
         sys.exit(f"the wheel brings {sorted(installed)}; numpy and scipy are all it may need")
+    alone = venv.with_name("alone")  # a rule runs with numpy and this package
+    uv("venv", "--python", sys.executable, alone)
+    uv("pip", "install", "--python", alone, "numpy")
+    uv("pip", "install", "--python", alone, "--no-deps", wheel)
+    subprocess.run([alone / "bin/python", "-I", "-c", NUMPY_ALONE], cwd=alone, check=True)
     for command in ([venv / "bin/python", "-I", "-c", IMPORT_EVERYTHING], [venv / "bin/cost-eval", "--version"]):
         subprocess.run(command, cwd=venv, check=True)
 

@@ -23,20 +23,15 @@ for _library in ("ipywidgets", "matplotlib", "pandas"):
 # %% ../nbs/62_app.ipynb #870b636d
 import base64
 import importlib.util
-import io
-from functools import partial
 from html import escape
 from pathlib import Path
 
 import ipywidgets as widgets
-import numpy as np
 import pandas as pd
-from matplotlib import rc_context
-from matplotlib.figure import Figure
 
-from .core import check_range, typed_number
-from .page import answers, frame_html, grave_first, sentences, short_ladder
-from .plotting import STYLE, display_name, for_page
+from .core import argument_of, check_range, typed_number
+from .page import answers, frame_html, grave_first, panel_image, sentences, short_ladder
+from .plotting import display_name, for_page
 from .policies import RULES
 from .report import evaluate
 from .samples import example_frame, read_file, read_table
@@ -171,9 +166,6 @@ _WATCH = """<div class="ce-progress" role="status"></div>
     find(".ce-app").role = "main";
     const picture = find(".ce-app img"), chosen = find(".ce-old select");
     if (picture && chosen) picture.alt = `Picture of the report: ${chosen.selectedOptions[0]?.text}`;
-    for (const handle of document.querySelectorAll(".ce-app .noUi-handle")) {
-      handle.ariaLabel = handle.closest(".widget-slider").querySelector("label").textContent;
-    }
   }
   setInterval(() => {
     if (!find(".ce-app") || !find(".ce-progress")) return;
@@ -284,18 +276,14 @@ class App:
         self.fp = widgets.FloatText(value=1.0, description="false alarm costs", **options)
         self.fn = widgets.FloatText(value=10.0, description="a miss costs", **options)
         self.prevalence = widgets.Text(placeholder="as in the file", description="prevalence", **typed)
-        drag = {"base": 10, "step": 0.02, "readout": False, "continuous_update": False, **options}
-        self.drag_fn = widgets.FloatLogSlider(10, min=-1, max=4, description="cost of a miss", **drag)
-        drag |= {"description": "share of positives", "max": np.log10(0.9)}
-        self.drag_prevalence = widgets.FloatLogSlider(0.1, min=-4, **drag)
         self.rule = widgets.Dropdown(options=RULES, value="calibrated", description="rule", **options)
         self.capacity = widgets.Text(placeholder="no limit: or 200, or 10 %", description="capacity", **typed)
         self.panel = widgets.Dropdown(options=["ladder"], value="ladder", description="picture")
         small = widgets.Layout(width="16em", align_self="flex-start")
         self.prepare = widgets.Button(description="Prepare report and rule", layout=small)
         models = widgets.HTML("<span class='ce-live'>models</span>")
-        where = (self.prevalence, self.drag_prevalence, self.rule, self.capacity)
-        costs = _titled("What errors cost", self.positive, self.fp, self.fn, self.drag_fn)
+        where = (self.prevalence, self.rule, self.capacity)
+        costs = _titled("What errors cost", self.positive, self.fp, self.fn)
         table = _titled("The table", self.label, models, self.models)
         self._controls = widgets.VBox([costs, _titled("Where and how it decides", *where), table])
         self._watch()
@@ -307,8 +295,6 @@ class App:
         for control in (self.positive, self.fp, self.fn, self.prevalence, self.rule, self.capacity):
             control.observe(lambda change: self._compute(), "value")
         self.panel.observe(lambda change: self._quiet or self._draw(), "value")
-        self.drag_fn.observe(partial(self._dragged, self.fn, float), "value")
-        self.drag_prevalence.observe(partial(self._dragged, self.prevalence, str), "value")
         self.prepare.on_click(self._prepare)
 
     def load(self, frame: DataFrame, *, label: str | None = None) -> None:
@@ -327,40 +313,28 @@ class App:
             label = self._found.label
         except ValueError as error:
             here = " (here: load a file of the true labels and the models alone)"
-            self._problem = str(error) + here * str(error).startswith("models: ")
+            self._problem = str(error) + here * (argument_of(error) == "models")
         self._offer(label)
         self._compute()
 
     def _offer(self, label: str | None = None):
         "What can be chosen of the table; without one nothing."
-        self._quiet = True
+        self._quiet, found = True, self._found
         self.label.options = [] if self.frame is None else list(self.frame.columns)
         self.label.value = label  # None: nothing is chosen
-        self._offer_models()
-        self._offer_classes()
-        self._quiet = False
-
-    def _offer_models(self):
-        "A box to tick for each column that looks like a model."
-        names = [] if self._found is None else list(self._found.models)
         look = {"indent": False, "layout": widgets.Layout(width="auto", min_height="1.8em")}
+        names = [] if found is None else list(found.models)
         boxes = [widgets.Checkbox(k < 6, description=name, **look) for k, name in enumerate(names)]
         for box in boxes:
             box.observe(lambda change: self._compute(), "value")
         self.models.children = boxes
-
-    def _offer_classes(self):
-        "The classes to choose the positive one from: 0/1 and booleans say it, others are asked."
-        classes = []
-        if self._found is not None:
-            classes = sorted(self.frame[self._found.label].unique().tolist(), key=str)
-        if len(classes) > 2:
-            classes = []
-        known = bool(classes) and set(classes) <= {0, 1}  # True and 1.0 are 1
+        classes = [] if found is None else sorted(self.frame[found.label].unique().tolist(), key=str)
+        known = bool(classes) and set(classes) <= {0, 1}  # 0/1 and booleans say which is positive; 1.0 is 1
         if known and len(classes) == 1:  # a file in which one class does not occur
             classes = [False, True] if isinstance(classes[0], bool) else [0, 1]
-        self.positive.options = [(str(c), c) for c in reversed(classes)]
+        self.positive.options = [(str(c), c) for c in reversed(classes)] if len(classes) <= 2 else []
         self.positive.value = max(classes) if known else None
+        self._quiet = False
 
     def chosen(self) -> tuple:
         """The models that are ticked.
@@ -409,11 +383,6 @@ class App:
             self._offer()
             self._compute()
 
-    def _dragged(self, number, kind, change):
-        "A slider has moved its number."
-        if not self._quiet:
-            number.value = kind(f"{change['new']:.3g}")
-
     def _compute(self):
         "The report for what the controls say, or what is missing for it."
         if self._quiet:
@@ -435,7 +404,7 @@ class App:
     def _question(self) -> str:
         "What is asked next of label, positive class and costs, whose controls answer it."
         if self._found is None:
-            asks = self._problem.startswith("label: ")
+            asks = argument_of(self._problem) == "label"
             return "Which column says what turned out to be true?" if asks else ""
         classes, positive = [c for _, c in self.positive.options], self.positive.value
         if positive is None and len(classes) == 2:
@@ -462,14 +431,14 @@ class App:
             raise ValueError("models: tick at least one")
         _check_room(f"the report on {len(y):,} rows", _PER_VALUE * len(y) * (len(names) + 1))
         models = {name: model for name, model in self._found.values().items() if name in names}
-        costs = {"fp": self._cost(self.fp), "fn": self._cost(self.fn)}
+        costs = {}
+        for name in ("fp", "fn"):
+            control = getattr(self, name)
+            how = {"shape": (), "hint": "what an error costs"}
+            costs[name] = check_range(control.value, control.description, 0, **how)
         options = {"rule": self.rule.value, "positive": self.positive.value, "rng": 0}
         priors, capacity = self._number(self.prevalence), self._number(self.capacity)
         return evaluate(y, models, costs, priors=priors, capacity=capacity, **options)
-
-    def _cost(self, control) -> float:
-        "What was typed for a cost."
-        return check_range(control.value, control.description, 0, shape=(), hint="what an error costs")
 
     def _number(self, control):
         "A number or percent that was typed, if any."
@@ -479,10 +448,8 @@ class App:
             raise ValueError(f"{control.description}: {error}") from None
 
     def _follow(self):
-        "The sliders stand where the numbers are, and the pictures are those that the report has."
+        "The pictures are those that the report has."
         self._quiet = True
-        for slider, value in ((self.drag_fn, self.fn.value), (self.drag_prevalence, self.report.priors[1])):
-            slider.value = float(np.clip(value, slider.base**slider.min, slider.base**slider.max))
         kept, panels = self.panel.value, self.report.panels
         if tuple(self.panel.options) != panels:
             self.panel.options = panels
@@ -523,17 +490,7 @@ class App:
 
     def _picture(self, panel: str) -> bytes:
         "A panel as SVG."
-        with rc_context(STYLE):
-            figure = Figure(figsize=(4.8, 3.6), layout="none")  # type: ignore[arg-type]  # a word of its own
-            axes = figure.add_axes((0.16, 0.15, 0.8, 0.7))
-            self.report.plot(axes, panel=panel)
-            if panel in ("ladder", "differences"):
-                names = "\n".join(label.get_text() for label in axes.get_yticklabels()).split("\n")
-                left = min(0.6, 0.05 + 0.0165 * max(map(len, names)))
-                axes.set_position((left, 0.15, 0.96 - left, 0.7))
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="svg", metadata={"Date": None})
-        return buffer.getvalue()
+        return panel_image(self.report, panel, "svg")
 
     def _prepare(self, _):
         "Report and rule as links."

@@ -23,7 +23,7 @@ from scipy.stats import norm
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
 from .core import Result, check_capacity, check_confidence, check_integer, result, short
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
-from .policies import cross_fit
+from .policies import CrossFit
 from .samples import read_samples
 
 # %% ../nbs/64_capacity.ipynb #cap056
@@ -215,7 +215,7 @@ class CapacityCurve(Result):
         """
         return self.units.called(_share(capacity, self.units.n))
 
-    def step(self, start: float, stop: float) -> Interval:
+    def step(self, start: float, stop: float) -> Difference:
         """What the calls from one number to another save: of a further caller, say.
 
         Parameters
@@ -225,10 +225,14 @@ class CapacityCurve(Result):
 
         Returns
         -------
-        Interval
+        Difference
             saving with `stop` calls minus that with `start` calls, per sample
         """
-        return _step(self, start, stop)
+        first, last = (_share(calls, self.units.n) for calls in (start, stop))
+        if not first < last:
+            raise ValueError(f"stop: {stop} calls are not more than start = {start}; exchange them")
+        found = _apart((self, last), (self, first), nested=True)
+        return _possible(self.units, replace(found, quantity=_QUANTITY), last - first)
 
     def difference(self, other: "CapacityCurve", capacity: float) -> Difference:
         """What another model's calls save less than these, on the same samples, with as many calls.
@@ -245,7 +249,13 @@ class CapacityCurve(Result):
         Difference
             saving of this curve minus that of the other, per sample: positive where this one is better
         """
-        return _difference(self, other, capacity)
+        if not isinstance(other, CapacityCurve):
+            raise ValueError(f"other: another capacity_curve(...) is needed, got {other!r:.60}")
+        gains, masses = ((getattr(of.units, part) for of in (self, other)) for part in ("gain", "mass"))
+        if not np.array_equal(*gains) or not np.allclose(*masses):
+            raise ValueError("other: a curve of other samples, costs, weights or priors; make both alike")
+        share = _share(capacity, self.units.n)
+        return _apart((self, share), (other, share))
 
     def frame_columns(self) -> dict:
         "The grid of cuts."
@@ -342,7 +352,7 @@ def capacity_curve(
     if len(samples.models) > 1:
         raise ValueError(f"model: one at a time, got {list(samples.models)}; make a curve for each")
     (name,) = samples.models
-    queue = cross_fit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
+    queue = CrossFit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
     units, saving = _units(samples, queue, priors)
     wanted = units.ends[np.abs(units.ends - units.mass @ (queue.saving >= 0)).argmin()]
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
@@ -439,7 +449,7 @@ def _intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[
     return [_possible(units, each, share) for share, each in zip(shares, found)]
 
 
-def _possible(units: CallUnits, found: Interval, share: float) -> Interval:
+def _possible(units: CallUnits, found: Any, share: float) -> Any:
     "Cut to what so many calls can save at all: from the least gain at each call to the largest."
     if share == 0:  # nobody is called, and nothing is saved
         return replace(found, low=0.0, high=0.0, mean=0.0, standard_error=0.0, notes=())
@@ -488,37 +498,20 @@ def _counted_intervals(units: CallUnits, shares: np.ndarray, confidence: float) 
     return [replace(found, **dict(zip(fields, row)), distribution=np.empty(0)) for row in rows]
 
 
-def _difference(one: CapacityCurve, other: CapacityCurve, capacity) -> Difference:
-    "The difference of two savings at one number of calls."
-    if not isinstance(other, CapacityCurve):
-        raise ValueError(f"other: another capacity_curve(...) is needed, got {other!r:.60}")
-    gains = one.units.gain, other.units.gain
-    if not np.array_equal(*gains) or not np.allclose(one.units.mass, other.units.mass):
-        raise ValueError("other: a curve of other samples, costs, weights or priors; make both alike")
-    share = _share(capacity, one.units.n)
-    a, b = (curve.units.levelled(share) for curve in (one, other))
-    p, q = (curve.units.one_more(share) for curve in (one, other))
+def _apart(one: tuple, other: tuple, *, nested: bool = False) -> Difference:
+    """The difference of two lists, (curve, share) each; `nested` if the second is part of the first, so that
+    a sample is in both, in the first, or in none.
+    """
+    (curve, first), (_, second) = one, other
+    a, b = (of.units.levelled(share) for of, share in (one, other))
+    p, q = (of.units.one_more(share) for of, share in (one, other))
 
     def among(least, most):
-        return 0.0, q - p, least - p, most - p, q - least, q - most
+        return 0.0, q - p, least - p, most - p, *([] if nested else [q - least, q - most])
 
-    bounds = one.units.ends_of(a - b, among, (p - q) * share)
-    options = one.units.options | {"bounds": bounds, "confidence": one.confidence}
+    bounds = curve.units.ends_of(a - b, among, p * first - q * second)
+    options = curve.units.options | {"bounds": bounds, "confidence": curve.confidence}
     return replace(loss_difference(a, b, **options), quantity=_QUANTITY + ", first minus second")
-
-
-def _step(curve: CapacityCurve, start, stop) -> Interval:
-    "What the calls between two numbers save: a sample is in both lists, in the longer one, or in none."
-    units = curve.units
-    first, last = (_share(calls, units.n) for calls in (start, stop))
-    if not first < last:
-        raise ValueError(f"stop: {stop} calls are not more than start = {start}; exchange them")
-    p, q = units.one_more(last), units.one_more(first)
-    worth = units.levelled(last) - units.levelled(first)
-    shift = p * last - q * first
-    bounds = units.ends_of(worth, lambda least, most: (0.0, q - p, least - p, most - p), shift)
-    options = units.options | {"bounds": bounds, "confidence": curve.confidence}
-    return _possible(units, replace(loss_interval(worth, **options), quantity=_QUANTITY), last - first)
 
 # %% ../nbs/64_capacity.ipynb #cap065
 def _plot_curve(curve: CapacityCurve, ax):

@@ -1151,19 +1151,14 @@ def best_of(
     confidence, rng = check_confidence(confidence), generator(rng)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
-    return best_policy(losses, policies, confidence=confidence, n_resamples=n_resamples, rng=rng)
+    own = ask([losses.asks(one) for one in policies], confidence=confidence)
+    return best_policy(losses, policies, own, n_resamples=n_resamples, rng=rng)
 
 
 def best_policy(
-    losses: Losses,
-    policies: list,
-    own: Answers | None = None,
-    *,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = None,
+    losses: Losses, policies: list, own: Answers, *, n_resamples: int = 1000, rng: Rng = None
 ) -> Answers:
-    """`best_of` of what is read.
+    """`best_of` of what is read and asked.
 
     Parameters
     ----------
@@ -1171,9 +1166,9 @@ def best_policy(
         what decisions cost
     policies : list of Decided
         S of them
-    own : Answers, optional
-        about each by itself, where they are known
-    confidence, n_resamples, rng : optional
+    own : Answers
+        what each costs, by itself
+    n_resamples, rng : optional
         as there
 
     Returns
@@ -1187,14 +1182,14 @@ def best_policy(
     >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
     >>> bold = Decided("bold", "as given", np.where(np.arange(100) < 20, 1, y))
     >>> shy = Decided("shy", "as given", np.where(np.arange(100) < 85, 0, y))
-    >>> found = best_policy(losses, [bold, shy], rng=0)
+    >>> own = ask([losses.asks(one) for one in (bold, shy)])
+    >>> found = best_policy(losses, [bold, shy], own, rng=0)
     >>> found.model[0].item(), found.estimate[0].item(), bool(found.high[0] > found.high[1])
     ('bold', 0.2, True)
     """
-    asked, many, rng = [losses.asks(one) for one in policies], len(policies), generator(rng)
-    own = ask(asked, confidence=confidence) if own is None else own
     order, mean, notes = cheapest_first(own.estimate), own.estimate, own.notes
-    chosen = ask([asked[order[0]]], confidence=1 - (1 - confidence) / many)  # as one of so many
+    many, rng = len(policies), generator(rng)
+    chosen = ask([losses.asks(policies[order[0]])], confidence=1 - (1 - own.confidence) / many)
     tied = [str(own.model[i]) for i in order if mean[i] - mean[order[0]] <= 1e-12 * np.abs(mean).max()]
     if len(tied) > 1:
         notes += (f"{', '.join(tied)} cost the same in the sample; the first of them is named",)

@@ -145,10 +145,8 @@ class ConfusionCounts(_Counts):
         """
         same_labels = set(self.classes) == set(self.decisions)
         if not same_labels and self.shape[-2:] != (2, 2):
-            raise ValueError(
-                f"binary: decisions {list(self.decisions)} are not the classes {list(self.classes)}; "
-                "decide for each decision whether it counts as positive and count again"
-            )
+            given = f"decisions {list(self.decisions)} are not the classes {list(self.classes)}"
+            raise ValueError(f"binary: {given}; decide which of them count as positive and count again")
         if positive is None:
             if len(self.classes) != 2:
                 raise ValueError(f"positive: say which of {list(self.classes)} is the positive class")
@@ -240,21 +238,15 @@ def _encode(y_true, decisions: dict, classes, decision_labels) -> tuple[list, tu
         classes = classes.classes
     y = check_1d(y_true, "y_true")
     arrays = {name: check_1d(values, name, len(y)) for name, values in decisions.items()}
-    seen, shared = classes is None, decision_labels is None
-    if seen:
-        classes = seen_labels(y, *(arrays.values() if shared else ()))
-        if not classes:
-            raise ValueError("y_true: no samples, so there are no classes to count")
-    else:
-        classes = label_list(classes, "classes")
-    argument = "decision_labels"
-    if shared:
-        argument = "classes (or name the decisions with decision_labels)"
-        decision_labels = classes
-    decision_labels = label_list(decision_labels, "decision_labels")
-    codes = [encode(y, classes, "y_true", "classes", seen=seen)]
-    for name, values in arrays.items():
-        codes.append(encode(values, decision_labels, name, argument, seen=seen and shared))
+    shared = decision_labels is None
+    seen = [y, *arrays.values()] if shared else [y]
+    classes = seen_labels(*seen) if classes is None else label_list(classes, "classes")
+    if not classes:
+        raise ValueError("y_true: no samples, so there are no classes to count")
+    argument = "classes (or name the decisions with decision_labels)" if shared else "decision_labels"
+    decision_labels = label_list(classes if shared else decision_labels, "decision_labels")
+    codes = [encode(y, classes, "y_true", "classes")]
+    codes += [encode(values, decision_labels, name, argument) for name, values in arrays.items()]
     return codes, (tuple(classes), tuple(decision_labels))
 
 
@@ -443,8 +435,6 @@ class BinaryCounts(Result):
     tnr = property(lambda self: ratio(self.tn, self.n), doc="True negative rate, specificity.")
     precision = property(lambda self: ratio(self.tp, self.predicted_p), doc="Positives among those decided 1")
     npv = property(lambda self: ratio(self.tn, self.predicted_n), doc="Negatives among those decided 0.")
-    fdr = property(lambda self: ratio(self.fp, self.predicted_p), doc="False discovery rate, 1 - precision.")
-    fomr = property(lambda self: ratio(self.fn, self.predicted_n), doc="False omission rate, 1 - npv.")
 
     @classmethod
     def from_labels(

@@ -148,9 +148,7 @@ def dense(values, name: str) -> np.ndarray:
     if hasattr(values, "toarray"):
         raise ValueError(f"{name}: a sparse matrix; hand over values.toarray()")
     if isinstance(values, (dict, set, frozenset)):
-        raise ValueError(
-            f"{name}: a {type(values).__name__} has no order of samples; hand over a list or an array"
-        )
+        raise ValueError(f"{name}: a {type(values).__name__} has no order of samples; hand over a list")
     if hasattr(values, "columns"):
         if not hasattr(values, "to_numpy"):
             library = type(values).__module__.partition(".")[0]
@@ -165,21 +163,21 @@ def dense(values, name: str) -> np.ndarray:
     return array
 
 
+def objects(labels) -> np.ndarray:
+    "Labels as an array that leaves their types alone."
+    array = np.empty(len(labels), object)
+    array[:] = list(labels)
+    return array
+
+
 def label_array(values, name: str) -> np.ndarray:
     "An array of labels; mixed types stay what they are, and tuples are labels, not rows."
-    if (
-        hasattr(values, "dtype")
-        or hasattr(values, "__array__")
-        or not hasattr(values, "__len__")
-        or isinstance(values, (str, dict, set, frozenset))
-    ):
-        return dense(values, name)
-    kinds = set(map(type, values))
-    tuples = any(issubclass(kind, (tuple, frozenset)) for kind in kinds)
-    if tuples or (len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds)):
-        array = np.empty(len(values), object)
-        array[:] = values
-        return array
+    bare = not hasattr(values, "dtype") and not hasattr(values, "__array__") and hasattr(values, "__len__")
+    if bare and not isinstance(values, (str, dict, set, frozenset)):
+        kinds = set(map(type, values))
+        tuples = any(issubclass(kind, (tuple, frozenset)) for kind in kinds)
+        if tuples or (len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds)):
+            return objects(values)
     return dense(values, name)
 
 
@@ -241,22 +239,18 @@ class Rows:
         """
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
-        labels = set(own)
-        hint = {first: "ids" if first == "ids" else f"{first}.index" for first, _ in self.known}
         for first, index in self.known:
-            if labels == set(index):
-                counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
-                doubt = f"unless {counts} was only numbered as it was read (then give it its ids as index), "
-                raise ValueError(
-                    f"{name}: its index has the rows of {first} in another order ({_few(own)} against "
-                    f"{_few(index)}); {doubt if counts else ''}{remedy.format(first=hint[first])}"
-                )
-        for first, index in self.known[: 0 if others else None]:
-            if not (_only_numbered(own) or _only_numbered(index)):
-                raise ValueError(
-                    f"{name}: its index {_few(own)} has other rows than that of {first}, {_few(index)}; "
-                    f"{remedy.format(first=hint[first])}"
-                )
+            counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
+            if set(own) == set(index):
+                said = f"has the rows of {first} in another order ({_few(own)} against {_few(index)}); "
+                said += f"unless {counts} was only numbered as it was read (then give it its ids as index), "
+            elif others or counts:
+                continue
+            else:
+                said = f"{_few(own)} has other rows than that of {first}, {_few(index)}; "
+            said = said if counts else said.partition("unless")[0]
+            hint = "ids" if first == "ids" else f"{first}.index"
+            raise ValueError(f"{name}: its index {said}{remedy.format(first=hint)}")
         if self.known and not others:
             self.notes.append(
                 f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of "
@@ -272,13 +266,61 @@ def same_rows(**columns):
         rows.meet(name, values)
 
 
-def repeated_ids(repeated: int, n: int) -> list[str]:
-    "A note where so many of n rows have an id that stood before."
-    note = (
-        f"{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-        "one by one they make every interval too short. Give the ids as clusters=, too."
-    )
-    return [note] if repeated else []
+NOTES = {  # code -> words
+    "declared": "{tells} that each row's own costs are known before its class.",
+    "few to tell": "A row's own costs must not be filled in by what its class turned out to be. That was "
+    "looked for, but with fewer than 60 rows, or 10 of a class, most such columns pass.",
+    "turned probabilities": "{argument}: higher values go with {other!r} (area under the ROC curve "
+    "{area:.2f}). If these are the probabilities of {other!r}, give Posteriors(values, classes=[{turned}]).",
+    "turned scores": "{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If "
+    "these are the scores of {other!r}, give Scores(-values).",
+    "ids": "{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
+    "one by one they make every interval too short. Give the ids as clusters=, too.",
+    "pooled": "The predictions are pooled from cross-validation: they stand for a way of making models, not "
+    "for the model in use, and the intervals leave out how much the models of other training sets would "
+    "differ (training_variation shows it; chapter 23 measures how often such an interval holds).",
+    "class missing": "{model}: a class is missing outside one fold{so}.",
+    "class small": "Class {label} has {smallest} {what}: nothing can be calibrated or tuned.",
+    "no threshold": "{model}: scores need a threshold, so everybody got {constant}.",
+    "elsewhere": "{model}: its posteriors were taken to be right at the sample's shares of the classes, and "
+    'moved from there to the priors. If they are right elsewhere, Posteriors(values, priors="deployment") or '
+    "priors=shares says so.",
+    "within": "{model}: {kept} of {wanted} positive decisions were within the capacity ({how}).",
+    "draws": "Over {draws} draws of the folds the Monte Carlo error of the cost of {who} is still "
+    "{worst:.2g} of half its interval; draws= takes more.",
+    "few": "Class {label} has only {size} samples.",
+    "never seen": "The costliest error ({label} decided {decision}) was never seen for {model}; its rate is "
+    "known only to be small.",
+    "miscalibrated": "{model} looks miscalibrated: its posteriors taken at their word cost {more} more per "
+    "case than calibrated ones ({ends}{told}).",
+    "gap": "{what} of {model}: {first} minus {second} is {difference} ({ends}), {told}.",
+    "other priors": "Decided anew at the sample's own priors, {model} would be the cheapest: the order "
+    "depends on the priors.",
+}
+
+
+class Note(str):
+    "What is to be said: the words of a code, and the numbers in them."
+
+    code: str
+    numbers: dict
+
+    def __new__(cls, code: str, **numbers):
+        self = super().__new__(cls, NOTES[code].format(**numbers))
+        self.code, self.numbers = code, numbers
+        return self
+
+    def __getnewargs_ex__(self):
+        return (self.code,), self.numbers
+
+    def said(self, words: Mapping[str, str]) -> str:
+        "The same in other words, if these have its code."
+        return words.get(self.code, NOTES[self.code]).format(**self.numbers)
+
+
+def code_of(note: str) -> str:
+    "The code of what is said; nothing where it has none."
+    return getattr(note, "code", "")
 
 
 def row_labels(values):
@@ -326,6 +368,11 @@ def unknown_name(value, known, name: str) -> str:
     if near:
         return f"{name}: {value!r} is unknown; did you mean {' or '.join(map(repr, near))}?"
     return f"{name}: {value!r} is unknown; there are {', '.join(known)}"
+
+
+def argument_of(error: Exception | str) -> str:
+    "Which argument a message is about: it begins with its name."
+    return str(error).partition(":")[0].partition("[")[0]
 
 
 def check_flag(value, name: str) -> bool:
@@ -440,9 +487,8 @@ def generator(rng) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"rng: a seed (at least 0), a NumPy Generator or None is needed, got {rng!r:.60} ({error})"
-        ) from None
+        needed = "a seed (at least 0), a NumPy Generator or None is needed"
+        raise ValueError(f"rng: {needed}, got {rng!r:.60} ({error})") from None
 
 
 def check_function(value, name: str, hint: str = "a function"):
@@ -519,10 +565,10 @@ def paired_losses(losses_a, losses_b, least: int = 1) -> tuple[np.ndarray, str]:
 
 
 VERIFICATION_BIAS = (
-    "dropping them is verification bias, because the samples whose label somebody looked up are no random "
-    "part of all. Either keep the labelled ones and weight each by one over its probability of having been "
-    "labelled (labelled_rows(y_true, p) gives rows and sample_weight=1 / p), or report bounds: the cost if "
-    "all missing labels were the one class, and if they were the other (bounds_without_labels)"
+    "dropping them is verification bias: those whose label somebody looked up are no random part of all. "
+    "Either weight each by one over its probability of having been labelled (labelled_rows(y_true, p) gives "
+    "rows and sample_weight=1 / p), or report bounds, whatever they are (bounds_without_labels). "
+    "In a CSV file a class called NA, None or null is read as missing: rename it"
 )
 
 
@@ -554,12 +600,11 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
 def which_is_positive(seen: list, option: bool = True) -> str:
     "The message that asks for the positive class: the same from every door, with or without an option."
     one, other = (seen[0], seen[-1]) if len(seen) > 1 else ("...", seen[0])
-    either = f"positive={other!r}" + (f" or positive={one!r}" if len(seen) > 1 else "")
+    either = f"say positive={other!r}{f' or positive={one!r}' * (len(seen) > 1)}, or " if option else ""
     return (
         f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
-        f"{f'say {either}, or ' if option else ''}name the classes of the costs, negative first: "
-        f"CostMatrix.binary(fp=..., fn=..., classes=[{one!r}, {other!r}]), of a frame whose rows stand in "
-        "that order CostMatrix.from_frame(costs)"
+        f"{either}name the classes of the costs, negative first: CostMatrix.binary(fp=..., fn=..., "
+        f"classes=[{one!r}, {other!r}]), of a frame of rows in that order CostMatrix.from_frame(costs)"
     )
 
 
@@ -603,17 +648,30 @@ def written(label) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def objects(labels) -> np.ndarray:
-    "Labels as an array that leaves their types alone."
-    array = np.empty(len(labels), object)
-    array[:] = list(labels)
-    return array
+def integer_codes(values: np.ndarray, labels: list) -> np.ndarray | None:
+    "Positions of integers among integer labels by look-up; None where they fit no table or are unknown."
+    if values.dtype.kind not in "biu" or not values.size:
+        return None
+    if not all(isinstance(label, (int, np.integer)) for label in labels):
+        return None
+    values, labels = values.view(np.uint8) if values.dtype == bool else values, list(map(int, labels))
+    low, high = int(values.min()), int(values.max())
+    if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
+        return values
+    smallest, largest = min(labels), max(labels)
+    if not smallest <= low <= high <= largest <= smallest + TABLE:
+        return None
+    table = np.full(largest - smallest + 1, -1)
+    table[[label - smallest for label in labels]] = np.arange(len(labels))
+    codes = table[offsets(values, smallest)]
+    return codes if codes.min() >= 0 else None
 
 
 def positions(array: np.ndarray, labels) -> np.ndarray | None:
     "(N,) positions among labels, by value or else by how they are written; None if one is not there."
-    if array.dtype.kind in "iu" and len(array) and tuple(labels) == tuple(range(len(labels))):
-        return array.astype(np.intp) if 0 <= array.min() and array.max() < len(labels) else None
+    codes = integer_codes(array, list(labels))
+    if codes is not None:
+        return codes.astype(np.intp)
     seen, place = numbered(array)
     for form in (lambda label: label, written):
         known = {form(label): i for i, label in enumerate(labels)}
@@ -625,24 +683,28 @@ def positions(array: np.ndarray, labels) -> np.ndarray | None:
 
 def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
     "Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's."
-    if labels.dtype.kind == "O":
-        known = list(dict.fromkeys(labels.tolist()))
-        with suppress(TypeError):
-            known = sorted(known) if ascending else known
+    if labels.dtype.kind in "OUS":
+        given = labels.tolist()
+        known = in_order(dict.fromkeys(given)) if ascending else list(dict.fromkeys(given))
         place = {label: i for i, label in enumerate(known)}
-        return known, np.fromiter(map(place.__getitem__, labels.tolist()), np.intp, len(labels))
-    if labels.dtype.kind in "iu" and labels.min(initial=0) >= 0 and labels.max(initial=0) < 4 * len(labels):
-        code = labels.astype(np.intp)
-        if ascending and (np.bincount(code) > 0).all():
-            return list(range(code.max(initial=-1) + 1)), code  # they are their numbers
-        first = np.full(code.max(initial=-1) + 1, -1)
-        first[code[::-1]] = np.arange(len(code))[::-1]
-        known = np.flatnonzero(first >= 0)  # without a sort
-        code, first = (np.cumsum(first >= 0) - 1)[code], first[known]
+        return known, np.fromiter(map(place.__getitem__, given), np.intp, len(given))
+    whole = labels.dtype.kind in "iu" and len(labels) > 0
+    if whole and int(labels.max()) - int(labels.min()) < 4 * len(labels):  # without a sort
+        code = offsets(labels, int(labels.min()))
+        seen = np.bincount(code) > 0
+        known = np.flatnonzero(seen).astype(labels.dtype) + labels.min()  # what runs over comes round
+        code = code if seen.all() else (np.cumsum(seen) - 1)[code]
     else:
-        known, first, code = np.unique(labels, return_index=True, return_inverse=True)
-    order = np.arange(len(known)) if ascending else np.argsort(first)
-    return known[order].tolist(), np.argsort(order)[code.ravel()]
+        known, code = np.unique(labels, return_inverse=True)
+    order = np.arange(len(known)) if ascending else np.argsort(firsts(code.ravel()))
+    return known[order].tolist(), code.ravel() if ascending else np.argsort(order)[code.ravel()]
+
+
+def firsts(code: np.ndarray) -> np.ndarray:
+    "The first sample of each number."
+    first = np.empty(code.max(initial=-1) + 1, np.intp)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return first
 
 
 def check_numbered(values, name: str, n: int, *, ascending: bool = False) -> tuple[list, np.ndarray]:
@@ -660,19 +722,25 @@ def seen_labels(*arrays: np.ndarray) -> list:
     "The distinct labels of some arrays: sorted, or in order of appearance where they cannot be compared."
     if all(a.dtype == bool for a in arrays):
         return [False, True]
-    if all(a.dtype.kind in "biu" for a in arrays):
-        return sorted(set().union(*(distinct_integers(a) for a in arrays)))
-    labels = list(dict.fromkeys(v for a in arrays for v in a.tolist()))
+    whole = all(a.dtype.kind in "biu" for a in arrays)
+    columns = [a.view(np.uint8) if whole and a.dtype == bool else a for a in arrays]
+    labels = list(dict.fromkeys(v for a in columns for v in _distinct(a)))
     if len({a.dtype.kind in "biuf" for a in arrays}) > 1:  # "0" of one array is 0 of another
         known: dict = {}
         labels = [known.setdefault(written(v), v) for v in labels if written(v) not in known]
     if any(is_missing(v) for v in labels):
-        raise ValueError(
-            "y_true or decisions: missing values (None or NaN) among the labels; a missing decision needs a "
-            f"value, and of missing true labels: {VERIFICATION_BIAS}"
-        )
+        missing = "missing values (None or NaN) among the labels; a missing decision needs a value"
+        raise ValueError(f"y_true or decisions: {missing}, and of missing true labels: {VERIFICATION_BIAS}")
     refuse_fractions(labels, "y_true or decisions")
     return in_order(labels)
+
+
+def _distinct(values: np.ndarray) -> list:
+    "Distinct labels; of integers a glance is enough that shows all there are between the ends."
+    head = np.unique(values[:4096]) if values.dtype.kind in "iu" and len(values) else np.empty(0)
+    if len(head) and len(head) == int(values.max()) - int(values.min()) + 1:
+        return head.tolist()
+    return numbered(values, ascending=values.dtype.kind in "iuf")[0]
 
 
 def in_order(labels) -> list:
@@ -687,26 +755,8 @@ def refuse_fractions(labels, name: str):
     "`ValueError` for numbers that are probabilities or scores, where labels or decisions belong."
     one = next((v for v in labels if isinstance(v, (float, np.floating)) and v % 1), None)
     if one is not None:
-        raise ValueError(
-            f"{name}: numbers such as {one:.4g} are not labels; were y_true and a model swapped? Of "
-            "probabilities or scores take decisions first: bayes_decisions(posteriors, costs), or scores >= "
-            "threshold"
-        )
-
-
-def distinct_integers(values: np.ndarray) -> list:
-    "Distinct integers; in a small range the search ends as soon as every value of the range has been seen."
-    if not values.size:
-        return []
-    low, high = int(values.min()), int(values.max())
-    if high - low > TABLE:
-        return np.unique(values).tolist()
-    seen = np.zeros(high - low + 1, bool)
-    for start in range(0, len(values), BLOCK):
-        seen[offsets(values[start : start + BLOCK], low)] = True
-        if seen.all():
-            break
-    return [int(i) + low for i in np.flatnonzero(seen)]
+        ways = "take decisions first: bayes_decisions(posteriors, costs), or scores >= threshold"
+        raise ValueError(f"{name}: {one:.4g} is no label; were y_true and a model swapped? Else {ways}")
 
 
 def offsets(values: np.ndarray, low: int) -> np.ndarray:
@@ -716,46 +766,18 @@ def offsets(values: np.ndarray, low: int) -> np.ndarray:
     return values.astype(np.int64) - low
 
 # %% ../nbs/00_core.ipynb #b25680fa
-def encode(values: np.ndarray, labels: list, name: str, argument: str, *, seen: bool = False) -> np.ndarray:
-    """Position of each value in `labels`; `ValueError` naming the first value that is not there. `seen`
-    says that the labels are those that `seen_labels` found, so that none can be missing.
-    """
-    integers = all(isinstance(label, (int, np.integer)) for label in labels)
-    if values.dtype.kind in "biu" and values.size and integers:
-        codes = integer_codes(values, [int(label) for label in labels], seen)
-        if codes is not None:
-            return codes
-    position = {label: i for i, label in enumerate(labels)}
-    codes = np.fromiter((position.get(v, -1) for v in values.tolist()), np.intp, len(values))
-    if codes.size and codes.min() < 0:
-        alike = positions(values, labels)
-        if alike is not None:
-            return alike
-        unknown = values.tolist()[int(np.argmin(codes))]
+def encode(values: np.ndarray, labels: list, name: str, argument: str) -> np.ndarray:
+    "Position of each value in `labels`; `ValueError` naming the first value that is not there."
+    codes = integer_codes(values, labels)
+    codes = positions(values, labels) if codes is None else codes
+    if codes is None:
+        seen = dict.fromkeys(values.tolist())
+        unknown = next(v for v in seen if positions(objects([v]), labels) is None)
         if is_missing(unknown) and name == "y_true":
-            raise ValueError(f"y_true: {unknown!r} at position {np.argmin(codes)}; {VERIFICATION_BIAS}")
-        if not is_missing(unknown):
-            refuse_fractions([unknown], name)
+            raise ValueError(f"y_true: {unknown!r} among the labels; {VERIFICATION_BIAS}")
+        refuse_fractions([unknown], name)
         raise ValueError(f"{name}: label {unknown!r} is not in {argument} = {list(labels)}; name it alike")
     return codes
-
-
-def integer_codes(values: np.ndarray, labels: list[int], seen: bool = False) -> np.ndarray | None:
-    """Positions of integers among integer labels by look-up; None where they do not fit a table or are
-    unknown.
-    """
-    if values.dtype == bool:
-        values = values.view(np.uint8)
-    low, high = (labels[0], labels[-1]) if seen else (int(values.min()), int(values.max()))
-    if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
-        return values
-    smallest, largest = min(labels), max(labels)
-    if not (smallest <= low and high <= largest and largest - smallest <= TABLE):
-        return None
-    table = np.full(largest - smallest + 1, -1)
-    table[[label - smallest for label in labels]] = np.arange(len(labels))
-    codes = table[offsets(values, smallest)]
-    return codes if codes.min() >= 0 else None
 
 
 def columns_of(given, labels: list, name: str) -> np.ndarray:
@@ -763,21 +785,17 @@ def columns_of(given, labels: list, name: str) -> np.ndarray:
     if given is None:
         return np.arange(len(labels))
     one = isinstance(given, str) or not np.iterable(given) or (isinstance(given, tuple) and given in labels)
-    chosen = check_1d([given] if one else given, name).tolist()
-    unknown = [label for label in chosen if label not in labels]
-    if unknown or not chosen:
-        what = f"{unknown[0]!r} is none" if unknown else "at least one is needed"
-        raise ValueError(f"{name}: {what} of the decisions {labels}")
-    return np.array([labels.index(label) for label in chosen])
+    chosen = check_1d([given] if one else given, name)
+    if not len(chosen):
+        raise ValueError(f"{name}: at least one is needed of the decisions {labels}")
+    return encode(chosen, labels, name, "the decisions").astype(np.intp)
 
 # %% ../nbs/00_core.ipynb #e702691e
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
     "How often (or with what total weight) each combination of codes occurs: an array of shape `sizes`."
     if math.prod(sizes) > 2**27:
-        raise ValueError(
-            f"y_true or decisions: {max(sizes):,} different labels make a table of {math.prod(sizes):,} "
-            "cells; of scores take decisions first (scores >= threshold), or join rare labels"
-        )
+        large = f"{max(sizes):,} different labels make a table of {math.prod(sizes):,} cells"
+        raise ValueError(f"y_true or decisions: {large}; join rare ones, of scores take scores >= threshold")
     total = np.zeros(math.prod(sizes), np.int64 if weight is None else float)
     for start in range(0, len(codes[0]), BLOCK):
         block = slice(start, start + BLOCK)
@@ -866,26 +884,26 @@ def axis_kind(name) -> str:
     return next(found, "")
 
 
-def frame_labels(frame, name: str) -> tuple[tuple, tuple]:
-    "Row and column labels of a frame with classes in rows; `ValueError` if its axes are named the other way."
-    if axis_kind(frame.index.name) == "decision" or axis_kind(frame.columns.name) == "class":
-        raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
-    rows, columns = tuple(frame.index.tolist()), tuple(frame.columns.tolist())
-    for labels, axis in ((rows, "rows"), (columns, "columns")):
-        if len(set(labels)) < len(labels):
-            raise ValueError(f"{name}: the frame has {axis} with one label, {list(labels)}; rename them")
-    return rows, columns
-
-
 def labelled(table, name: str) -> tuple:
     "Array, classes and decisions of a table; the labels are None where the table has none."
     if isinstance(table, LabelledTable):
         return table.array, table.classes, table.decisions
     if hasattr(table, "columns") and hasattr(table, "index"):
-        return table.to_numpy(), *frame_labels(table, name)
+        if axis_kind(table.index.name) == "decision" or axis_kind(table.columns.name) == "class":
+            raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
+        rows, columns = tuple(table.index.tolist()), tuple(table.columns.tolist())
+        refuse_twice(name, rows=rows, columns=columns)
+        return table.to_numpy(), rows, columns
     if hasattr(table, "to_matrix"):
         return table.to_matrix(), None, None
     return dense(table, name), None, None
+
+
+def refuse_twice(name: str, **axes):
+    "`ValueError` where two rows or columns of a frame have one label."
+    for axis, labels in axes.items():
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"{name}: the frame has {axis} with one label, {list(labels)}; rename them")
 
 # %% ../nbs/00_core.ipynb #4aad0a95
 def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | slice:
@@ -896,10 +914,9 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
         place = positions(objects(wanted), labels)
         if place is not None and len(labels) == len(wanted):
             return place.tolist()
-        raise ValueError(
-            f"{name}: {axis} {list(labels)}, but those of {other} are {list(wanted)}; give both the same "
-            "labels (classes=, decisions=), or pass plain arrays to go by position"
-        )
+        differ = f"{axis} {list(labels)}, but those of {other} are {list(wanted)}"
+        ways = "give both the same labels (classes=, decisions=), or pass plain arrays to go by position"
+        raise ValueError(f"{name}: {differ}; {ways}")
     position = {label: i for i, label in enumerate(labels)}
     return [position[label] for label in wanted]
 
@@ -1000,10 +1017,8 @@ def cost_table(costs, classes=None, name: str = "costs") -> tuple:
     if values.ndim == 0 and values.dtype.kind not in "biuf":
         raise ValueError(f"{name}: a matrix (K, M), a frame or a mapping is needed, got {costs!r:.60}")
     if values.ndim == 0:
-        raise ValueError(
-            f"{name}: {costs!r:.60} is one number; for a ratio of fn to fp give "
-            f"CostMatrix.from_ratio({costs!r:.60})"
-        )
+        number = f"{costs!r:.60}"
+        raise ValueError(f"{name}: {number} is one number; of fn to fp give CostMatrix.from_ratio({number})")
     return cost_values(values, name), None, None
 
 
@@ -1024,20 +1039,11 @@ def _outcome_costs(costs: Mapping, name: str) -> tuple:
 def _nested_costs(costs: Mapping, name: str) -> tuple:
     "The table of a mapping from classes to mappings from decisions to numbers."
     rows = list(costs.values())
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise ValueError(
-            f"{name}: the keys {list(costs)[:5]} are unknown; dict(fp=..., fn=...) or a mapping "
-            "{class: {decision: cost}} is needed"
-        )
-    decisions = list(rows[0])
-    for label, row in costs.items():
-        if set(row) != set(decisions):
-            raise ValueError(
-                f"{name}: the class {label!r} has the decisions {list(row)}, {next(iter(costs))!r} has "
-                f"{decisions}; give each class the cost of every decision"
-            )
-    values = cost_values([[row[d] for d in decisions] for row in rows], name)
-    return values, tuple(costs), tuple(decisions)
+    if not rows or not all(isinstance(row, Mapping) and set(row) == set(rows[0]) for row in rows):
+        ways = "dict(fp=..., fn=...), or {class: {decision: cost}} with every decision for each class"
+        raise ValueError(f"{name}: the keys {list(costs)[:5]} are unknown; give {ways}")
+    values = [[row[decision] for decision in rows[0]] for row in rows]
+    return cost_values(values, name), tuple(costs), tuple(rows[0])
 
 
 def _one_last(values, rows: tuple, columns: tuple) -> tuple:
@@ -1046,8 +1052,7 @@ def _one_last(values, rows: tuple, columns: tuple) -> tuple:
     if known not in (["1", "0"], ["True", "False"]):
         return values, rows, columns
     order = list(range(len(columns)))
-    if [written(label) for label in columns[:2]] == known:
-        order[:2] = 1, 0
+    order[:2] = order[:2] if [written(label) for label in columns[:2]] != known else (1, 0)
     return values[::-1, order], rows[::-1], tuple(columns[j] for j in order)
 
 
@@ -1062,10 +1067,9 @@ def frame_costs(frame, classes, name: str) -> tuple:
     values, rows, columns, kinds = frame_parts(frame, name)
     turned = decisions_in_rows(rows, columns, kinds, classes)
     if turned is None:
-        raise ValueError(
-            f"{name}: rows {rows} and columns {columns} of the frame do not tell which are classes; name the "
-            "index, frame.rename_axis('class'), or give CostMatrix.from_frame(frame, classes=...)"
-        )
+        told = f"rows {rows} and columns {columns} of the frame do not tell which are classes"
+        ways = "name the index 'class' (in a file its corner, class \\ decision), frame.rename_axis('class')"
+        raise ValueError(f"{name}: {told}; {ways}, or give CostMatrix.from_frame(frame, classes=...)")
     if turned:
         values, rows, columns = values.T, columns, rows
     known = {written(label): label for label in rows}
@@ -1087,9 +1091,7 @@ def frame_parts(frame, name: str) -> tuple:
         rows = list(range(len(frame))) if index is None or not hasattr(index, "tolist") else index.tolist()
         corner, across = getattr(index, "name", None), getattr(frame.columns, "name", None)
         values = frame.to_numpy()
-    for labels, axis in ((rows, "rows"), (columns, "columns")):
-        if len(set(labels)) < len(labels):
-            raise ValueError(f"{name}: the frame has {axis} with one label, {labels}; merge or rename them")
+    refuse_twice(name, rows=rows, columns=columns)
     below, _, beside = str(corner).partition("\\")  # the corner of a sheet: rows \\ columns
     return values, rows, columns, (axis_kind(below), axis_kind(beside) if beside else axis_kind(across))
 
@@ -1098,16 +1100,12 @@ def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
     "Is a frame of costs the other way round? By the names of its axes, or its labels; None if unknown."
     if kinds[0] == "decision" or kinds[1] == "class":
         return True
-    below, beside = (set(map(written, labels)) for labels in (rows, columns))
+    classes = () if classes is None else classes
+    below, beside, wanted = (set(map(written, labels)) for labels in (rows, columns, classes))
     if any(kinds) or below <= beside:
         return False
-    if classes is None:
-        return None
-    wanted = set(map(written, classes))
     here, across = wanted <= below, wanted <= beside
-    if here and (not across or below <= beside):
-        return False
-    return True if across and not here else None
+    return across if here != across else None
 
 
 def is_stack(costs) -> bool:
@@ -1187,10 +1185,8 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
     if values.shape[-1] < 2 or not values.shape[-2]:
         raise ValueError(f"{name}: expected shape (K, M) with at least two decisions, got {values.shape}")
     if not np.isfinite(values).all():
-        raise ValueError(
-            f"{name}: NaN or infinite entries; leave out the column of a decision that must never be taken, "
-            "and give of an error what it would really cost: intervals reckon with it, seen or not"
-        )
+        ways = "leave out the column of a decision that must never be taken, give what errors cost"
+        raise ValueError(f"{name}: NaN or infinite entries; {ways}")
     check_addable(values, name)
     if values.size and (values == values[..., :1]).all(axis=(-2, -1)).any():
         raise ValueError(f"{name}: every decision costs the same for each class: there is nothing to decide")
@@ -1339,10 +1335,8 @@ def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
     "`x` as an (N, K) float64 array without NaN and +inf, or a `ValueError` that names it."
     x = numbers(x, name)
     if x.ndim != 2:
-        raise ValueError(
-            f"{name}: expected shape (samples, classes), got {x.shape}; "
-            "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
-        )
+        one = "for one column p of positive-class posteriors use np.column_stack([1 - p, p])"
+        raise ValueError(f"{name}: expected shape (samples, classes), got {x.shape}; {one}")
     if n_classes is not None and x.shape[1] != n_classes:
         raise ValueError(f"{name}: {x.shape[1]} columns, but {n_classes} classes are needed, as in the costs")
     if not (x < np.inf).all():
@@ -1351,22 +1345,25 @@ def sample_by_class(x, name: str, n_classes=None, first: int = 0) -> np.ndarray:
     return x
 
 
-def columns_by_class(posteriors, classes, name: str = "posteriors", other="the costs (or classes=)") -> tuple:
+def columns_by_class(posteriors, classes, name="posteriors", other="the costs (or classes=)", names=None):
     """Posteriors as an array with its columns in the order of `classes`, and the labels of its columns.
 
     `classes` are labels or a cost matrix. A frame names its columns, unless they are just numbered while
-    the classes have other names.
+    the classes have other names; `names` are those of an array.
     """
     if isinstance(classes, LabelledTable):
         classes = classes.classes
     elif classes is not None:
         classes = tuple(label_list(classes, "classes"))
-    names = tuple(posteriors.columns) if hasattr(posteriors, "columns") else None
+    framed = hasattr(posteriors, "columns")
+    names = tuple(posteriors.columns) if framed else names and tuple(names)
     values = dense(posteriors, name)
     if values.ndim == 0:
         raise ValueError(f"{name}: a row of posteriors for each sample is needed, got {posteriors!r:.60}")
-    numbered = names == tuple(range(len(names or ())))
-    if names is None or (numbered and classes is not None and positions(objects(classes), names) is None):
+    if names is not None and len(set(names)) < len(names):
+        raise ValueError(f"{name}: columns {list(names)}, two of one name; name each as its class")
+    counted = framed and names == tuple(range(len(names)))
+    if names is None or (counted and classes is not None and positions(objects(classes), names) is None):
         return values, classes
     if classes is None:
         return values, names
@@ -1379,42 +1376,29 @@ def check_posteriors(posteriors, n_classes=None, *, log=False, first=0, name="po
     with np.errstate(over="ignore"):
         total = (np.exp(p) if log else p).sum(1)
     if not log and p.size and p.min() < 0:
-        raise ValueError(
-            f"{name}: negative value {p.min():.6g}; of logits, and of the logarithms of posteriors, give "
-            "scipy.special.softmax(values, axis=1)"
-        )
+        ways = "of logits and logarithms of posteriors give scipy.special.softmax(values, axis=1)"
+        raise ValueError(f"{name}: negative value {p.min():.6g}; {ways}")
     off = np.abs(total - 1)
     if off.size and not off.max() <= SUM_TOLERANCE:
-        votes = "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
-        raise ValueError(
-            f"{name}: row {first + off.argmax()} sums to {total[off.argmax()]:.6g}, not 1; "
-            f"{'' if log else votes}"
-            f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
-        )
+        votes = "" if log else "of percentages or votes give values / values.sum(axis=1, keepdims=True), "
+        votes += f"of logits give scipy.special.{'log_' * log}softmax(values, axis=1)"
+        row = off.argmax()
+        raise ValueError(f"{name}: row {first + row} sums to {total[row]:.6g}, not 1; {votes}")
     return p
 
 # %% ../nbs/00_core.ipynb #2f453647
 def kinds(columns) -> tuple[np.ndarray, np.ndarray]:
     "Which kind each sample is (equal in every column: of one kind), (N,), and the first sample of each kind."
-    code, size = np.zeros(len(columns[0]), np.int64), 1
+    unit, many = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
-        if column.dtype.kind in "iu" and column.min() >= 0 and column.max() < 1000:
-            position, many = column, int(column.max()) + 1
-        else:
-            values, position = np.unique(column, return_inverse=True)
-            many = len(values)
-        if size * many > 2**31:
-            code = np.unique(code, return_inverse=True)[1]
-            size = int(code.max()) + 1
-        code = code * many + position
-        size *= many
-    if size <= 4 * len(code):
-        unit = (np.cumsum(np.bincount(code, minlength=size) > 0) - 1)[code]
-    else:
-        unit = np.unique(code, return_inverse=True)[1]
-    first = np.empty(unit.max() + 1, np.intp)
-    first[unit[::-1]] = np.arange(len(unit))[::-1]
-    return unit, first
+        known, position = numbered(column, ascending=True)
+        if many * len(known) > 2**31:
+            unit = numbered(unit, ascending=True)[1]
+            many = int(unit.max()) + 1
+        unit = unit * len(known) + position
+        many *= len(known)
+    unit = numbered(unit, ascending=True)[1]
+    return unit, firsts(unit)
 
 # %% ../nbs/00_core.ipynb #un1tsquare2
 def last_true(good, shape, steps=48):

@@ -89,9 +89,7 @@ class CostMatrix(LabelledTable):
     ) -> None:
         if isinstance(costs, CostMatrix) and classes is None and decisions is None:
             classes, decisions = costs.classes, costs.decisions
-        array = (
-            np.array(costs.array) if isinstance(costs, LabelledTable) else cost_values(_plain_table(costs))
-        )
+        array = costs.array if isinstance(costs, LabelledTable) else cost_values(_plain_table(costs))
         if array.ndim != 2:
             raise ValueError(f"costs: a CostMatrix is one matrix, got shape {array.shape}; give an array")
         super().__init__(array, classes=classes, decisions=decisions)
@@ -174,7 +172,7 @@ class CostMatrix(LabelledTable):
         return matrix if abstain is None else matrix.with_abstain(abstain)
 
     @classmethod
-    def inverse_prior(cls, priors: Priors, *, classes: Labels | str | None = None) -> "CostMatrix":
+    def inverse_prior(cls, priors: Priors) -> "CostMatrix":
         """Errors of class i cost 1 / (K P_i): the expected cost is the balanced error rate (Ferrer
         2025, eq. 6).
 
@@ -182,11 +180,8 @@ class CostMatrix(LabelledTable):
         ----------
         priors : array_like
             (K,) class priors, all > 0, sum 1; a mapping by label gives the labels, too
-        classes : sequence, optional
-            K labels
         """
-        if classes is None and hasattr(priors, "keys"):
-            classes = tuple(priors.keys())
+        classes = tuple(priors.keys()) if hasattr(priors, "keys") else None
         p = check_priors(priors, classes=classes)
         if p.ndim != 1 or len(p) < 2:
             raise ValueError(f"priors: one for each of two classes or more is needed, got shape {p.shape}")
@@ -217,36 +212,30 @@ class CostMatrix(LabelledTable):
         return cls([[tn, fp], [fn, tp]], classes=classes, decisions=decisions)
 
     @classmethod
-    def from_ratio(
-        cls, cost_ratio: float, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
-    ) -> "CostMatrix":
+    def from_ratio(cls, cost_ratio: float, *, classes: Labels | str | None = None) -> "CostMatrix":
         """A false positive costs 1, a false negative `cost_ratio`: r_c of Marwah et al. (2024).
 
         Parameters
         ----------
         cost_ratio : float
             C_FN / C_FP, > 0 and finite
-        classes, decisions : sequence, optional
+        classes : sequence, optional
             labels (negative, positive)
         """
         cost_ratio = check_range(cost_ratio, "cost_ratio", 0, shape=())
-        return cls.binary(fp=1, fn=cost_ratio, classes=classes, decisions=decisions)
+        return cls.binary(fp=1, fn=cost_ratio, classes=classes)
 
     @classmethod
-    def from_weight(
-        cls, weight: float, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
-    ) -> "CostMatrix":
+    def from_weight(cls, weight: float) -> "CostMatrix":
         """Error costs that sum to 1: w of Lombardo et al. (2025).
 
         Parameters
         ----------
         weight : float
             the share of a false negative, in (0, 1)
-        classes, decisions : sequence, optional
-            labels (negative, positive)
         """
         weight = check_range(weight, "weight", 0, 1, shape=())
-        return cls.binary(fp=1 - weight, fn=weight, classes=classes, decisions=decisions)
+        return cls.binary(fp=1 - weight, fn=weight)
 
     @classmethod
     def from_utilities(
@@ -405,10 +394,8 @@ class ExampleCosts(LabelledTable):
             raise ValueError(f"costs: expected shape (N, K, M), at least two decisions, got {table.shape}")
         if not np.isfinite(table).all():
             sample = int(np.argmin(np.isfinite(table).all((1, 2))))
-            raise ValueError(
-                f"costs: NaN or infinite costs of sample {sample}; give what each error would have cost, "
-                "whatever the class turned out to be, or drop the sample (0 for what is not known is no cost)"
-            )
+            ways = "give what each error would have cost, whatever the class turned out to be, or drop it"
+            raise ValueError(f"costs: NaN or infinite costs of sample {sample}; {ways}")
         check_addable(table, "costs")
         super().__init__(table, classes=classes, decisions=decisions)
         object.__setattr__(self, "index", index)
@@ -434,8 +421,10 @@ class ExampleCosts(LabelledTable):
         picked = self.array[index]
         if picked.ndim == 2:
             return CostMatrix(picked, classes=self.classes, decisions=self.decisions)
-        kept = None if self.index is None else self.index[index]
-        return _example_costs(picked, self.classes, self.decisions, kept)
+        some = object.__new__(ExampleCosts)  # they were checked when all were
+        LabelledTable.__init__(some, picked, classes=self.classes, decisions=self.decisions)
+        object.__setattr__(some, "index", None if self.index is None else self.index[index])
+        return some
 
     def mean(self, sample_weight: Vector | None = None) -> CostMatrix:
         "The cost matrix of an average sample (that of one class: `costs[y_true == label].mean()`)."
@@ -550,17 +539,16 @@ def as_costs(
     same_rows(y_true=y_true, costs=costs)
     y_true = None if y_true is None else check_1d(y_true, "y_true")
     table: Any = costs
-    if not isinstance(costs, Mapping) and {"fp", "fn"} <= set(getattr(costs, "columns", ())) <= set(OUTCOMES):
-        costs = {name: table[name] for name in table.columns}
-    if isinstance(costs, Mapping) and {"fp", "fn"} <= set(costs) <= set(OUTCOMES):
-        own: dict = dict(costs)
-        costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else costs
+    names = list(costs if isinstance(costs, Mapping) else getattr(costs, "columns", ()))
+    if {"fp", "fn"} <= set(names) <= set(OUTCOMES):
+        own = {name: table[name] for name in names}
+        costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else own
+    if isinstance(costs, ExampleCosts):
+        if one:
+            raise ValueError(f"costs: of {len(costs)} rows, but one matrix for all is needed, costs.mean()")
+        if y_true is not None and len(costs) != len(y_true):
+            raise ValueError(f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; give one each")
     if isinstance(costs, (CostMatrix, ExampleCosts)):
-        rows = len(costs) if isinstance(costs, ExampleCosts) else None
-        if rows is not None and one:
-            raise ValueError(f"costs: of {rows} rows, but one matrix for all is needed, costs.mean()")
-        if rows is not None and y_true is not None and rows != len(y_true):
-            raise ValueError(f"costs: of {rows} samples, but y_true has {len(y_true)}; give one each")
         return costs
     if y_true is not None and classes is None:
         classes = seen_labels(y_true)

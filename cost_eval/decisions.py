@@ -36,6 +36,7 @@ from cost_eval.core import (
     cheapest,
     check_1d,
     check_binary,
+    check_choice,
     check_costs,
     check_function,
     check_integer,
@@ -47,8 +48,8 @@ from cost_eval.core import (
     columns_by_class,
     cost_table,
     costs_and_priors,
-    dense,
     encode,
+    firsts,
     generator,
     is_stack,
     label_array,
@@ -175,7 +176,7 @@ def bayes_decisions(
         raise ValueError(f"costs: {len(c)} samples, but posteriors has {len(p)} rows; one each is needed")
     ratio = _prior_ratio(K, priors, train_priors, classes)[:, None]
     shifted = _shift_rows(c) * ratio if c.ndim == 2 else None
-    eps = _rounding(p)
+    eps = float(np.finfo(_float_type(p)).eps)
     chosen = np.empty(len(p), dtype=np.intp)
     for block in blocks(len(p), 8 * (2 * K + 2 * M + 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
@@ -186,10 +187,10 @@ def bayes_decisions(
     return label_array(range(M) if decisions is None else list(decisions), "decisions")[chosen]
 
 
-def _rounding(values) -> float:
-    "The step of numbers near 1 in the type of an array."
-    kind = str(getattr(values, "dtype", ""))
-    return float(np.finfo(kind if kind in ("float16", "float32") else "float64").eps)
+def _float_type(values) -> np.dtype:
+    "The floating point type of scores or posteriors, in which the caller will compare them."
+    kind = str(getattr(values, "dtype", "")).lower()
+    return np.dtype(kind if kind in ("float16", "float32") else "float64")
 
 # %% ../nbs/04_decisions.ipynb #8302267c
 def shift_priors(posteriors: Matrix, train_priors: Priors, priors: Priors) -> Any:
@@ -260,7 +261,7 @@ def naive_decision(costs: Costs, priors: Priors) -> int:
     c, _, p = costs_and_priors(costs, priors)
     if c.ndim != 2 or p.ndim != 1:
         raise ValueError(f"costs, priors: (K, M) and (K,) are needed, got shapes {c.shape}, {p.shape}")
-    return int(cheapest(p[None], _shift_rows(c), _rounding(priors))[0])
+    return int(cheapest(p[None], _shift_rows(c), float(np.finfo(_float_type(priors)).eps))[0])
 
 # %% ../nbs/04_decisions.ipynb #95fb136f
 def _binary_costs(costs) -> np.ndarray:
@@ -362,14 +363,6 @@ def _class_weights(size: np.ndarray, priors, classes) -> np.ndarray:
     return priors / np.where(size > 0, size, 1)
 
 # %% ../nbs/04_decisions.ipynb #e68f2561
-def _curve(y_true, scores, costs, priors, sample_weight) -> tuple:
-    "Counts at all attainable thresholds, costs as an array, what a sample of each class weighs, labels."
-    classes = costs.classes if isinstance(costs, LabelledTable) else None
-    c, positive = _binary_costs(costs), positive_labels(y_true, classes)
-    curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
-    return curve, c, _class_weights(_sizes(curve), priors, classes), positive
-
-
 def _sizes(curve: ThresholdCounts) -> np.ndarray:
     "(2,) negatives and positives."
     return np.array([np.ravel(curve.counts.n)[0], np.ravel(curve.counts.p)[0]], dtype=float)
@@ -599,18 +592,15 @@ def _cell(key, classes: list, decisions: list) -> tuple | None:
 def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
     "One of them."
     limit = check_range(limit, f"require[{key!r}]", 0, 1, ends="[]", shape=())
-    shape = len(classes), len(decisions)
-    cell = _cell(key, classes, decisions)
+    shape, cell = (len(classes), len(decisions)), _cell(key, classes, decisions)
     if cell is not None:
-        among = np.zeros(shape, bool)
-        among[cell[0]] = True
+        among = np.arange(shape[0])[:, None] == np.full(shape, cell[0])
         cells = among & (np.arange(shape[1]) == cell[1])
         return Requirement(f"share of {key[0]} decided {key[1]}", False, limit, cells, among, key)
     if key == "error" and set(classes) <= set(decisions):
-        answered = np.isin(np.arange(shape[1]), [decisions.index(label) for label in classes])
-        right = np.array([[label == decided for decided in decisions] for label in classes])
-        among = np.broadcast_to(answered, shape)
-        return Requirement("error among the answered", False, limit, among & ~right, among, key)
+        among = np.broadcast_to([decided in classes for decided in decisions], shape)
+        wrong = np.array([[label != decided for decided in decisions] for label in classes])
+        return Requirement("error among the answered", False, limit, among & wrong, among, key)
     if (key[0] if isinstance(key, tuple) and key else key) in RATES and shape != (2, 2):
         raise ValueError(f"require: {key} is of two classes and decisions, not {shape}; take one against all")
     if key not in RATES:
@@ -671,9 +661,12 @@ def best_threshold(
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, costs=costs)
     kind, costs = _float_type(scores), _costs_of_rows(costs, y_true)
-    curve, c, class_weight, positive = _curve(y_true, scores, costs, priors, sample_weight)
+    c, classes = _binary_costs(costs), costs.classes if isinstance(costs, LabelledTable) else None
+    positive = positive_labels(y_true, classes)
+    curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
     if not isinstance(costs, ExampleCosts):
         return best_threshold_counted(curve, costs, priors=priors, require=require, kind=kind)
+    class_weight = _class_weights(_sizes(curve), priors, classes)
     values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
     k = np.argmax(values <= values.min() + sum_rounding(values, len(positive)))
     if require is not None:
@@ -733,15 +726,8 @@ def best_threshold_counted(
         values = _matrix_costs(curve, c, class_weight)
         k = _under(asked, curve, class_weight, k, values)
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
-    return _choice(curve, k, cost, _dtype(kind))
-
-
-def _dtype(kind) -> np.dtype:
-    "The type of the scores."
-    try:
-        return np.dtype(kind)
-    except TypeError:
-        raise ValueError(f"kind: {kind!r:.60} is no type of numbers; give scores.dtype") from None
+    kind = check_choice(str(kind), ("float16", "float32", "float64"), "kind")
+    return _choice(curve, k, cost, np.dtype(kind))
 
 
 def _choice(curve: ThresholdCounts, k, cost, kind: np.dtype) -> ThresholdChoice:
@@ -769,10 +755,9 @@ def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> 
         if not here.any():
             rate = one.rate(counts, class_weight)[met]
             best = np.floor(1e4 * rate.max()) if one.least else np.ceil(1e4 * rate.min())
-            raise ValueError(
-                f"require: no threshold has {' and '.join(map(str, asked))} on the samples that choose it; "
-                f"the best that was reached is {one.name} {best / 1e4:g}; loosen the limit to that or further"
-            )
+            told = f"no threshold has {' and '.join(map(str, asked))} on the samples that choose it"
+            best = f"the best that was reached is {one.name} {best / 1e4:g}"
+            raise ValueError(f"require: {told}; {best}; loosen the limit to that or further")
         met = here
     return met
 
@@ -785,12 +770,6 @@ def _under(asked: tuple, curve, class_weight, free, values: np.ndarray) -> np.nd
     return np.where(met[free], free, np.argmax(limited <= least, axis=-1))
 
 # %% ../nbs/04_decisions.ipynb #2423cd6b
-def _float_type(scores) -> np.dtype:
-    "The floating point type in which the caller will compare the scores with a threshold."
-    kind = str(getattr(scores, "dtype", None) or dense(scores, "scores").dtype).lower()
-    return np.dtype(kind if kind in ("float16", "float32") else "float64")
-
-
 def _between(low, high, kind: np.dtype):
     "The middle of (low, high] as a number of a floating point type, or `high` where there is none."
     with np.errstate(invalid="ignore"):
@@ -804,36 +783,24 @@ def _class_codes(y_true, shape: tuple, classes=None) -> np.ndarray:
     y = check_1d(y_true, "y_true")
     if len(y) != n:
         raise ValueError(f"y_true: {len(y)} labels, but posteriors has {n} rows; one each is needed")
-    if classes is not None and len(classes) != K:
-        raise ValueError(f"classes: {len(classes)} labels for {K} columns of posteriors")
-    if classes is not None:
-        return encode(y, list(classes), "y_true", "classes").astype(np.intp)
-    if y.dtype.kind not in "biu" or (n and not (0 <= y.min() and y.max() < K)):
-        some = list(dict.fromkeys(y.tolist()))[:4]
-        raise ValueError(f"y_true: expected integers from 0 to {K - 1}, got {some}; or name classes=[...]")
-    return y.astype(np.intp)
+    labels = list(range(K) if classes is None else classes)
+    return encode(y, labels, "y_true", "the columns of posteriors").astype(np.intp)
 
 # %% ../nbs/04_decisions.ipynb #e5cca2dc
 def cross_entropy(
-    posteriors: Matrix,
     y_true: Labels,
+    posteriors: Matrix,
     *,
-    classes: LabelledTable | Labels | str | None = None,
-    sample_weight: Vector | None = None,
     log: bool = False,
 ) -> float:
     """Average of -log(posterior of the true class): 0 is perfect, log K is what equal posteriors get.
 
     Parameters
     ----------
+    y_true : array_like
+        (N,) true classes: 0..K-1, or labels if the columns of a frame name them
     posteriors : array_like or DataFrame
         (N, K), rows sum to 1
-    y_true : array_like
-        (N,) true classes: 0..K-1, or labels if `classes` or the columns of a frame name them
-    classes : sequence or CostMatrix, optional
-        K labels of the columns
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
     log : bool, default False
         are `posteriors` natural logarithms?
 
@@ -845,24 +812,21 @@ def cross_entropy(
     Raises
     ------
     ValueError
-        For posteriors that are no distributions, unknown labels, bad weights, no samples.
+        For posteriors that are no distributions, unknown labels, no samples.
 
     Examples
     --------
-    >>> round(cross_entropy([[.5, .5], [.25, .75]], [0, 1]), 4)
+    >>> round(cross_entropy([0, 1], [[.5, .5], [.25, .75]]), 4)
     0.4904
     """
-    same_rows(posteriors=posteriors, y_true=y_true, sample_weight=sample_weight)
-    p, names = columns_by_class(posteriors, classes)
+    same_rows(posteriors=posteriors, y_true=y_true)
+    p, names = columns_by_class(posteriors, None)
     p = check_posteriors(p, log=log)
-    weight = check_weights(sample_weight, len(p))
-    if not len(p) or (weight is not None and not weight.any()):
-        raise ValueError("y_true: no samples (of positive weight), so there is no average")
+    if not len(p):
+        raise ValueError("y_true: no samples, so there is no average")
     own = p[np.arange(len(p)), _class_codes(y_true, p.shape, names)]
-    if weight is not None:
-        own, weight = own[weight > 0], weight[weight > 0]
     with np.errstate(divide="ignore"):
-        return float(-np.average(own if log else np.log(own), weights=weight))
+        return float(-np.mean(own if log else np.log(own)))
 
 # %% ../nbs/04_decisions.ipynb #0d269860
 def _entropy_derivatives(theta, x, y, w):
@@ -878,10 +842,8 @@ def _entropy_derivatives(theta, x, y, w):
     z /= total
     mean = np.einsum("kn,kn->n", z, x)
     spread, zw = x - mean, z * w
-    gradient = np.append(
-        np.einsum("n,n->", w, mean - np.take_along_axis(x, y[None], 0)[0]),
-        zw.sum(1) - np.bincount(y, w, len(x)),
-    )
+    scale = np.einsum("n,n->", w, mean - np.take_along_axis(x, y[None], 0)[0])
+    gradient = np.append(scale, zw.sum(1) - np.bincount(y, w, len(x)))
     hessian = np.empty((len(theta), len(theta)))
     hessian[0, 1:] = hessian[1:, 0] = np.einsum("kn,kn->k", zw, spread)
     hessian[0, 0] = np.einsum("kn,kn,kn->", zw, spread, spread)
@@ -895,7 +857,7 @@ def _in_blocks(theta, log_posteriors, y, w):
     "`_entropy_derivatives` summed over blocks of samples."
     parts = (
         _entropy_derivatives(theta, np.ascontiguousarray(log_posteriors[b].T), y[b], w[b])
-        for b in blocks(len(y), 64 * log_posteriors.shape[1])
+        for b in blocks(len(y), 2**14 * log_posteriors.shape[1])  # small ones stay in the cache
     )
     return [sum(terms) for terms in zip(*parts)]
 
@@ -938,11 +900,8 @@ def _finite_logs(log_posteriors, n_classes=None) -> np.ndarray:
     "Log-posteriors as an (N, K) array without infinities; plain posteriors are refused."
     x = sample_by_class(log_posteriors, "log_posteriors", n_classes)
     if not np.isfinite(x).all():
-        raise ValueError(
-            f"log_posteriors: {np.sum(~np.isfinite(x))} values are -inf (posteriors of exactly 0), which no "
-            "scale can repair; use the classifier's own log-posteriors, or floor them: "
-            "np.log(np.maximum(p, 1e-12))"
-        )
+        many = f"{np.sum(~np.isfinite(x))} values are -inf (posteriors of exactly 0)"
+        raise ValueError(f"log_posteriors: {many}; floor them: np.log(np.maximum(p, 1e-12))")
     if len(x) and x.min() >= 0 and (np.abs(x.sum(1) - 1) <= SUM_TOLERANCE).all():
         raise ValueError("log_posteriors: rows sum to 1: these are posteriors; give np.log(posteriors)")
     return x
@@ -953,11 +912,6 @@ class AffineCalibrator:
 
     `fit` minimises the cross-entropy, without regularisation, by Newton's method from alpha = 1,
     beta = 0. scikit-learn's `clone` works on it.
-
-    Parameters
-    ----------
-    classes : sequence or CostMatrix, optional
-        K labels of the columns; default: 0..K-1, or the columns of a frame
 
     Attributes
     ----------
@@ -978,12 +932,9 @@ class AffineCalibrator:
     array([[0.88, 0.12]])
     """
 
-    def __init__(self, *, classes: LabelledTable | Labels | str | None = None) -> None:
-        self.classes = classes
-
     def get_params(self, deep: bool = True) -> dict:
-        "The constructor's parameters, as scikit-learn's `clone` asks for them."
-        return {"classes": self.classes}
+        "The constructor's parameters, none, as scikit-learn's `clone` asks for them."
+        return {}
 
     def __repr__(self):
         fitted = f"alpha_={self.alpha_:.4g}" if hasattr(self, "alpha_") else ""
@@ -995,7 +946,6 @@ class AffineCalibrator:
         y_true: Labels,
         sample_weight: Vector | None = None,
         *,
-        priors: Priors | None = None,
         start: "AffineCalibrator | None" = None,
     ) -> "AffineCalibrator":
         """Find alpha and beta.
@@ -1008,8 +958,6 @@ class AffineCalibrator:
             (N,) true classes, each at least once: 0..K-1, or labels if the columns are named
         sample_weight : array_like, optional
             (N,) finite, non-negative weights
-        priors : array_like or mapping, optional
-            (K,) calibrate for these priors instead of the data's
         start : AffineCalibrator, optional
             fitted to similar data: where the search begins, for speed; the optimum is the same
 
@@ -1024,18 +972,12 @@ class AffineCalibrator:
             For posteriors instead of their logarithms, a class without samples, and a start that was not
             fitted. Where the classes are separable (no finite optimum) it is a RuntimeWarning.
         """
-        x, y, w, self.classes_ = _calibration_data(
-            log_posteriors, y_true, sample_weight, priors, self.classes
-        )
+        x, y, w, self.classes_ = _calibration_data(log_posteriors, y_true, sample_weight)
         self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], start)
         if _separates(self, x, y):
-            warnings.warn(
-                "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
-                "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1. Calibrate on "
-                "more data.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            said = "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
+            said += "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1"
+            warnings.warn(f"{said}. Calibrate on more data.", RuntimeWarning, stacklevel=2)
         return self
 
     def transform(self, log_posteriors: Matrix, *, log: bool = False) -> Any:
@@ -1066,19 +1008,18 @@ class AffineCalibrator:
         return _framed(log_posteriors, z if log else np.exp(z), names)
 
 # %% ../nbs/04_decisions.ipynb #064c2a8d
-def _calibration_data(log_posteriors, y_true, sample_weight, priors, classes):
+def _calibration_data(log_posteriors, y_true, sample_weight) -> tuple:
     "Checked (N, K) log-posteriors, class indices, weights that sum to 1, and the names of the classes."
-    x, names = columns_by_class(log_posteriors, classes, "log_posteriors")
+    x, names = columns_by_class(log_posteriors, None, "log_posteriors")
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
     w = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     size = np.bincount(y, w, x.shape[1])
     if not size.all():
-        raise ValueError(
-            f"y_true: class {names[np.argmin(size)] if names else np.argmin(size)} has no sample "
-            "(of positive weight) to calibrate on; drop its column or pool it with another"
-        )
-    return x, y, _class_weights(size, priors, names)[y] * w, names
+        missing = size.argmin() if names is None else names[size.argmin()]
+        remedy = "(of positive weight) to calibrate on; drop its column or pool it with another"
+        raise ValueError(f"y_true: class {missing} has no sample {remedy}")
+    return x, y, w / size.sum(), names
 
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _separates(fitted, x, y) -> bool:
@@ -1090,7 +1031,7 @@ def _separates(fitted, x, y) -> bool:
         np.put_along_axis(z, y[b, None], -np.inf, 1)
         return (own > z.max(1)).all()
 
-    return all(on_top(b) for b in blocks(len(y), 32 * x.shape[1]))
+    return all(on_top(b) for b in blocks(len(y), 2**14 * x.shape[1]))
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(
@@ -1144,13 +1085,11 @@ def stratified_folds(
         unit = None if clusters is None else check_numbered(clusters, "clusters", len(y))[1][order]
         fold[order] = stratified_folds(y[order], folds, clusters=unit, rng=rng)
         return fold
-    y = numbered(encode(y, seen_labels(y), "y_true", "the labels", seen=True))[1]
+    y = numbered(encode(y, seen_labels(y), "y_true", "the labels"))[1]
     if clusters is not None:
         _, cluster = check_numbered(clusters, "clusters", len(y))
         return _cluster_folds(y, cluster, folds, generator(rng))
-    folds = check_integer(
-        folds, "folds", 2, len(y), hint=f"at most one per sample, of which there are {len(y)}"
-    )
+    folds = check_integer(folds, "folds", 2, len(y), hint=f"at most one for each of {len(y)} samples")
     shuffled = generator(rng).permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
     code = y.astype(np.int16) if y.max() < 2**15 else y  # short ones are sorted faster
@@ -1183,36 +1122,28 @@ def _cluster_folds(y: np.ndarray, cluster: np.ndarray, folds, rng) -> np.ndarray
 
 # %% ../nbs/04_decisions.ipynb #dbb72857
 def cross_calibrate(
-    posteriors: Matrix,
     y_true: Labels,
+    posteriors: Matrix,
     *,
     folds: int | Labels = 5,
-    clusters: Labels | None = None,
-    sample_weight: Vector | None = None,
     rng: Rng = None,
     log: bool = False,
-    classes: LabelledTable | Labels | str | None = None,
 ) -> Any:
     """Each sample's posteriors calibrated (`AffineCalibrator`) on the other folds: Ferrer (2025), appendix C.
 
     Parameters
     ----------
+    y_true : array_like
+        (N,) true classes: 0..K-1, or labels if the columns of a frame name them
     posteriors : array_like or DataFrame
         (N, K), rows sum to 1 and no exact zeros; with `log=True` their logarithms
-    y_true : array_like
-        (N,) true classes: 0..K-1, or labels if `classes` or the columns of a frame name them
     folds : int or array_like, default 5
-        how many stratified folds, or an (N,) array with the fold of each sample
-    clusters : array_like, optional
-        (N,) labels of samples that belong together (one patient, one customer): never in two folds
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights in the fits
+        how many stratified folds, or an (N,) array with the fold of each sample, such as
+        `stratified_folds(y_true, 5, clusters=patients)`
     rng : optional
         seed or `numpy.random.Generator` for the folds
     log : bool, default False
         are `posteriors` natural logarithms? The result then is, too
-    classes : sequence or CostMatrix, optional
-        K labels of the columns
 
     Returns
     -------
@@ -1222,36 +1153,25 @@ def cross_calibrate(
     Raises
     ------
     ValueError
-        For posteriors that are no distributions or exactly 0, and folds that leave out a class or part a
-        cluster.
+        For posteriors that are no distributions or exactly 0, and folds that leave out a class.
 
     Examples
     --------
     >>> p = np.array([[.9, .1], [.8, .2], [.6, .4], [.7, .3]] * 5)
-    >>> cross_calibrate(p, [0, 0, 1, 0, 1] * 4, folds=2, rng=0).shape
+    >>> cross_calibrate([0, 0, 1, 0, 1] * 4, p, folds=2, rng=0).shape
     (20, 2)
     """
-    same_rows(posteriors=posteriors, y_true=y_true, clusters=clusters, sample_weight=sample_weight)
-    x, names = columns_by_class(posteriors, classes)
+    same_rows(posteriors=posteriors, y_true=y_true)
+    x, names = columns_by_class(posteriors, None)
     x = check_posteriors(x, log=log)
     with np.errstate(divide="ignore"):
         x = _finite_logs(x if log else np.log(x))
     y = _class_codes(y_true, x.shape, names)
-    weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    fold: Any = folds
-    if np.ndim(fold) == 0:  # drawn among the rows that count, to which those of weight 0 are added
-        unit = np.arange(len(y)) if clusters is None else check_numbered(clusters, "clusters", len(y))[1]
-        counts, of_unit = np.flatnonzero(weight), np.zeros(len(y), np.intp)
-        if not len(counts):
-            raise ValueError("sample_weight: 0 for every sample; at least one must count")
-        whole = None if clusters is None else unit[counts]
-        of_unit[unit[counts]] = stratified_folds(y[counts], fold, clusters=whole, rng=rng)
-        fold = of_unit[unit]
-    fold = given_folds(fold, len(y), clusters=clusters)
+    given: Any = folds
+    fold = stratified_folds(y, given, rng=rng) if np.ndim(given) == 0 else given_folds(given, len(y))
 
     def others(inside, outside):
-        fitted = AffineCalibrator().fit(x[inside], y[inside], weight[inside])
-        return fitted.transform(x[outside], log=log)
+        return AffineCalibrator().fit(x[inside], y[inside]).transform(x[outside], log=log)
 
     return _framed(posteriors, out_of_fold(fold, others), names)
 
@@ -1285,14 +1205,14 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     """
     fold, out = given_folds(folds), None
     judge = check_function(judge, "judge")
-    for inside, outside in _parts(fold):
+    for inside, outside in fold_parts(fold):
         said = np.asarray(judge(inside, outside))
         out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out
         out[outside] = said
     return cast(np.ndarray, out)
 
 
-def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
+def fold_parts(folds: Labels) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The samples that a fold leaves and those that it holds, of each fold in turn.
 
     Parameters
@@ -1302,7 +1222,7 @@ def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
 
     Returns
     -------
-    list
+    iterator
         (inside, outside) of each fold: positions of the samples of all other folds, and of its own
 
     Examples
@@ -1310,19 +1230,11 @@ def fold_parts(folds: Labels) -> list[tuple[np.ndarray, np.ndarray]]:
     >>> [(inside.tolist(), outside.tolist()) for inside, outside in fold_parts([0, 1, 0])]
     [([1], [0, 2]), ([0, 2], [1])]
     """
-    return list(_parts(numbered(check_1d(folds, "folds"), ascending=True)[1]))
+    known, fold = numbered(check_1d(folds, "folds"), ascending=True)
+    return ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(len(known)))
 
 
-def _parts(fold: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    "`fold_parts` of numbers 0, 1, ..., one pair in memory at a time."
-    for k in range(fold.max(initial=-1) + 1):
-        own = fold == k
-        yield np.flatnonzero(~own), np.flatnonzero(own)
-
-
-def given_folds(
-    folds: Labels, n: int | None = None, *, clusters: Labels | None = None, name: str = "folds"
-) -> np.ndarray:
+def given_folds(folds: Labels, n: int | None = None, *, clusters: Labels | None = None) -> np.ndarray:
     """Folds that were not drawn: refused where there is one only, and where they part a cluster.
 
     Parameters
@@ -1333,8 +1245,6 @@ def given_folds(
         how many there must be
     clusters : array_like, optional
         (N,) labels of samples that belong together
-    name : str, default "folds"
-        what the argument is called
 
     Returns
     -------
@@ -1351,16 +1261,16 @@ def given_folds(
     >>> given_folds(["b", "a", "b"]).tolist()
     [1, 0, 1]
     """
-    known, fold = check_numbered(folds, name, len(check_1d(folds, name)) if n is None else n, ascending=True)
+    n = len(check_1d(folds, "folds")) if n is None else n
+    known, fold = check_numbered(folds, "folds", n, ascending=True)
     if len(known) < 2:
-        raise ValueError(f"{name}: at least 2 different ones are needed, got {known}; give a number")
+        raise ValueError(f"folds: at least 2 different ones are needed, got {known}; give a number")
     if clusters is not None:
         cluster = check_numbered(clusters, "clusters", len(fold))[1]
-        first = np.zeros(cluster.max() + 1, np.intp)
-        first[cluster[::-1]] = fold[::-1]
-        if (first[cluster] != fold).any():
-            row = int((first[cluster] != fold).argmax())
-            raise ValueError(f"{name}: they part the cluster of sample {row}; give a number, or no clusters")
+        parted = fold[firsts(cluster)][cluster] != fold
+        if parted.any():
+            row = int(parted.argmax())
+            raise ValueError(f"folds: they part the cluster of sample {row}; give a number, or no clusters")
     return fold
 
 # %% ../nbs/04_decisions.ipynb #a2bc4eb9

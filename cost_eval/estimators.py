@@ -36,6 +36,7 @@ from cost_eval.core import (
     check_1d,
     check_choice,
     check_flag,
+    check_numbered,
     check_weights,
     cost_table,
     encode,
@@ -45,9 +46,10 @@ from cost_eval.core import (
     ratio,
     refuse_rows,
     same_rows,
+    which_is_positive,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
-from .decisions import AffineCalibrator, bayes_decisions, shift_priors, stratified_folds
+from .decisions import AffineCalibrator, bayes_decisions, stratified_folds
 from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/61_estimators.ipynb #a4aae6b0
@@ -166,23 +168,17 @@ class _BayesScorer(BaseEstimator):
 
     @property
     def _score_func(self):
-        raise AttributeError(
-            "cost_scorer(decisions='bayes') takes the decisions itself; where a threshold is tuned on "
-            "predictions (TunedThresholdClassifierCV) use cost_scorer(costs, decisions='predict')"
-        )
+        raise AttributeError("to tune a threshold on predictions use cost_scorer(costs, decisions='predict')")
 
 
 def _posteriors(estimator, X, classes) -> np.ndarray:
     "`predict_proba` in the order of the costs' classes; a class the estimator has never seen gets 0."
     if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"estimator: {type(estimator).__name__} has no predict_proba; wrap it in "
-            "CostSensitiveClassifier, or score its decisions with decisions='predict'"
-        )
+        ways = "wrap it in CostSensitiveClassifier, or score its decisions with decisions='predict'"
+        raise ValueError(f"estimator: {type(estimator).__name__} has no predict_proba; {ways}")
     p = estimator.predict_proba(X)
-    columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
     out = np.zeros((len(p), len(classes)))
-    out[:, columns] = p
+    out[:, encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")] = p
     return out
 
 
@@ -196,10 +192,8 @@ def _trained_at(estimator, classes) -> np.ndarray:
             known = np.asarray(getattr(inner, name), float)
             columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
             return np.bincount(columns, np.exp(known) if "log" in name else known, len(classes))
-    raise ValueError(
-        f"priors: {type(estimator).__name__} does not say which shares of the classes it was trained on, and "
-        "its posteriors are moved from them; score CostSensitiveClassifier(estimator, costs)"
-    )
+    told = f"priors: {type(estimator).__name__} does not say which shares of the classes it was trained on"
+    raise ValueError(f"{told}; score CostSensitiveClassifier(estimator, costs)")
 
 # %% ../nbs/61_estimators.ipynb #de376d31
 def _labels(X, y) -> np.ndarray:
@@ -227,24 +221,17 @@ def _cost_table(costs, classes) -> CostMatrix:
     "The costs, with the fitted classes as names where they have none."
     labels = classes.tolist()
     if costs is None:
-        return CostMatrix(1 - np.eye(len(labels)), classes=labels)
-    table = as_costs(costs, classes=labels)
-    if isinstance(table, ExampleCosts):
-        raise ValueError("costs: those of single samples go to predict(X, costs=...); here give one matrix")
+        return CostMatrix.zero_one(len(labels), classes=labels)
+    table: Any = as_costs(costs, classes=labels, one=True)
     if cost_table(costs, labels)[1] is not None:
         encode(classes, list(table.classes), "y", "the costs' classes")
         return table
     refuse_rows(table.array, len(labels))
     if table.shape != (len(labels), len(labels)):
-        raise ValueError(
-            f"costs: shape {table.shape} for {len(labels)} classes; name the decisions with "
-            "CostMatrix(costs, classes=..., decisions=...)"
-        )
+        named = "name the decisions with CostMatrix(costs, classes=..., decisions=...)"
+        raise ValueError(f"costs: shape {table.shape} for {len(labels)} classes; {named}")
     if isinstance(costs, Mapping) and positions(classes, (0, 1)) is None:
-        raise ValueError(
-            f"costs: fp and fn do not say which of {labels} is positive; name the classes, negative first: "
-            f"CostMatrix.binary(fp=..., fn=..., classes={labels})"
-        )
+        raise ValueError(which_is_positive(labels, option=False))
     return CostMatrix(table.array, classes=labels)
 
 
@@ -283,10 +270,8 @@ def _log_scores(response, method: str, K: int) -> np.ndarray:
     if response.ndim == 1:
         return np.column_stack([-response / 2, response / 2])
     if response.shape[1] != K:
-        raise ValueError(
-            f"estimator: its decision_function has {response.shape[1]} columns for {K} classes; "
-            "one per class is needed (decision_function_shape='ovr')"
-        )
+        said = f"its decision_function has {response.shape[1]} columns for {K} classes; one each is needed"
+        raise ValueError(f"estimator: {said} (decision_function_shape='ovr')")
     return response - response.mean(1, keepdims=True)
 
 
@@ -295,15 +280,12 @@ def _folds(cv, codes, groups):
     if not isinstance(cv, (int, np.integer)):
         by_group = groups is not None and hasattr(cv, "split")
         return list(cv.split(np.zeros((len(codes), 1)), codes, groups)) if by_group else cv
-    labels = np.arange(len(codes)) if groups is None else check_1d(groups, "groups", len(codes))
-    unit = np.unique(labels, return_inverse=True)[1]
+    unit = np.arange(len(codes)) if groups is None else check_numbered(groups, "groups", len(codes))[1]
     fewest = min(len(np.unique(unit[codes == k])) for k in np.unique(codes))
-    what = "samples" if groups is None else "groups"
     if min(cv, fewest) < 2:
-        raise ValueError(
-            f"y: calibration needs two {what} of each class and cv >= 2, but the smallest class has "
-            f"{fewest} and cv is {cv}; drop the class, or say calibration=None"
-        )
+        many = f"two {'samples' if groups is None else 'groups'} of each class and cv >= 2"
+        less = f"the smallest class has {fewest} and cv is {cv}; drop the class, or say calibration=None"
+        raise ValueError(f"y: calibration needs {many}, but {less}")
     if groups is None:
         return min(cv, fewest)
     return PredefinedSplit(stratified_folds(codes, min(cv, fewest), clusters=unit, rng=0))
@@ -453,27 +435,6 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         method = _response_method(self.estimator_)
         scores = _log_scores(getattr(self.estimator_, method)(X), method, len(self.classes_))
         return self.calibrator_.transform(np.maximum(scores, self._floor))
-
-    def decision_costs(self, X: Any, costs: Costs | None = None) -> np.ndarray:
-        """What each decision is expected to cost for each sample.
-
-        Parameters
-        ----------
-        X : array_like
-            (N, features)
-        costs : ExampleCosts or array_like, optional
-            (N, K, M) costs of single samples
-
-        Returns
-        -------
-        ndarray
-            (N, M) in the order of `costs_.decisions`
-        """
-        p = self.predict_proba(X)
-        if self._priors is not None:
-            p = shift_priors(p, self.train_priors_, self._priors)
-        table = self._costs_of(costs, X, len(p)).array
-        return np.einsum("nk,nkm->nm", p, table) if table.ndim == 3 else p @ table
 
     def predict(self, X: Any, costs: Costs | None = None) -> np.ndarray:
         """The decisions with the lowest expected cost.

@@ -21,6 +21,7 @@ from .bootstrap import METHODS, interval
 from cost_eval.core import (
     Result,
     check_1d,
+    check_confidence,
     check_range,
     check_scores,
     needed_without_failure,
@@ -131,7 +132,7 @@ def risk_coverage(
     ([0.5, 0.75, 1.0], [0.0, 0.0, 0.25])
     """
     score, wrong, _ = _answers(y_true, model, scores, positive)
-    tail = (1 - check_range(confidence, "confidence", 0, 1, shape=(), hint="95 % is .95")) / 2
+    tail = (1 - check_confidence(confidence)) / 2
     at = np.unique(score)[::-1] if thresholds is None else _descending(thresholds, score)
     n, k = (_at_least(score, part, at) for part in (np.ones(len(score), bool), wrong))
     low = np.where(k > 0, beta.ppf(tail, np.maximum(k, 1), n - k + 1), 0.0)
@@ -145,10 +146,8 @@ def _answers(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, S
     samples = read_samples(y_true, {"model": model}, _errors(y_true, model, scores), positive=positive)
     given = samples.models["model"]
     if isinstance(given, Scores):
-        raise ValueError(
-            "model: numbers that are neither decisions nor posteriors; give posteriors, or decisions and "
-            "scores=..., how sure each of them is"
-        )
+        ways = "give posteriors, or decisions and scores=..., how sure each of them is"
+        raise ValueError(f"model: numbers that are neither decisions nor posteriors; {ways}")
     if isinstance(given, Posteriors):
         p = given.values
         decided = p.shape[1] - 1 - p[:, ::-1].argmax(1)
@@ -163,9 +162,8 @@ def _answers(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, S
 def _errors(y_true, model, scores) -> Any:
     "Costs whose classes are those of the model: every error costs 1."
     values = model.values if isinstance(model, (Posteriors, Decisions)) else model
-    named = getattr(model, "classes", None) if isinstance(model, Posteriors) else None
     if np.ndim(values) == 2:
-        named = getattr(values, "columns", named)
+        named = getattr(values, "columns", getattr(model, "classes", None))
         return CostMatrix.zero_one(np.shape(values)[1], classes=named)
     if scores is None:
         return np.array([[0.0, 1], [1, 0]])
@@ -386,8 +384,6 @@ def _by_engine(counts, sizes, risk, priors) -> tuple[np.ndarray, str]:
 def _why_none(n, k, p, needed: int) -> str:
     "Why the strictest threshold, with n answers of which k are wrong, is not certified."
     if n < needed:
-        return (
-            f"the strictest threshold is met by {n} rows, and even without a wrong answer it takes {needed}; "
-            "give more rows, or begin with a looser threshold"
-        )
+        few = f"{n} rows, and even without a wrong answer it takes {needed}"
+        return f"the strictest threshold is met by {few}; give more rows, or begin with a looser threshold"
     return f"of the {n} answers at the strictest threshold {k} are wrong (p = {p:.2g})"

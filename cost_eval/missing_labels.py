@@ -14,6 +14,7 @@ __all__ = ['LabelBounds', 'bounds_without_labels', 'prediction_powered', 'explor
 
 # %% ../nbs/65_missing_labels.ipynb #mis003
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -71,24 +72,17 @@ def _read(y_true, decisions, costs, versus, positive, sample_weight=None, cluste
     samples, has = samples.take(kept), np.isin(kept, part.rows)
     array = samples.costs.array[None] if samples.own is None else samples.own.array
     rows = np.arange(len(kept)) if len(array) > 1 else np.zeros(len(kept), int)
-    chosen = [model.values for model in samples.models.values()]
-    table = array[rows, :, chosen[0]]
-    if versus is not None:
-        table = table - array[rows, :, chosen[1]]
+    table = reduce(np.subtract, (array[rows, :, model.values] for model in samples.models.values()))
     options = {"sample_weight": samples.sample_weight, "clusters": samples.clusters}
     return _Case(has, table, options, samples)
 
 
-_QUANTITY = {False: "cost per sample", True: "cost per sample, first minus second"}
-
-
 def _judge(losses, paired: bool, **options) -> Interval:
     "An interval of a mean loss, with a test of zero where it is a difference."
-    if paired:
-        found = loss_difference(losses, np.zeros(len(losses)), **options)
-    else:
-        found = loss_interval(losses, **options)
-    return replace(found, quantity=_QUANTITY[paired])
+    if not paired:
+        return replace(loss_interval(losses, **options), quantity="cost per sample")
+    found = loss_difference(losses, np.zeros(len(losses)), **options)
+    return replace(found, quantity="cost per sample, first minus second")
 
 # %% ../nbs/65_missing_labels.ipynb #mis046
 @result

@@ -14,13 +14,12 @@ from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
 __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'ConfidenceSequence', 'confidence_sequence',
-           'difference_sequence', 'CostAlarm', 'cost_alarm', 'RuleCounts', 'count_rule', 'RuleCheck', 'check_rule',
-           'explore_stopping']
+           'difference_sequence', 'CostAlarm', 'cost_alarm', 'RuleCheck', 'check_rule', 'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -807,142 +806,6 @@ def _late_bets(gain, n: int) -> np.ndarray:
         earned, begun = after[-1], stakes[-1]
     return log_capital
 
-# %% ../nbs/22_how_many.ipynb #chkrule1
-@result
-class RuleCounts(Result):
-    """What an installed rule did on new labelled rows, in numbers that add up; from `count_rule`.
-
-    Attributes
-    ----------
-    counts : ndarray
-        (K, M) whole, true class in rows, decision in columns
-    outside : int
-        how many values lie outside the range of those that the rule was fitted on
-    beyond : ndarray
-        (2, C) how many of each column of the values lie below, and above that range
-    losses : ndarray
-        (N,) cost of each row where rows have costs, weights or clusters; (0,) where the counts say all
-    bounds : tuple
-        least and largest loss that can occur
-    rule : DecisionRule
-        that decided
-    cells : ndarray
-        (N,) cell of the counts of each row, as `losses`
-    sample_weight, clusters : ndarray
-        (N,) as given; (0,) where they were not
-    """
-
-    counts: np.ndarray
-    outside: int
-    beyond: np.ndarray
-    losses: np.ndarray
-    bounds: tuple
-    rule: DecisionRule
-    cells: np.ndarray
-    sample_weight: np.ndarray
-    clusters: np.ndarray
-
-    def __add__(self, other: RuleCounts) -> RuleCounts:
-        "Those of both parts."
-        if not isinstance(other, RuleCounts):
-            return NotImplemented
-        if other.rule != self.rule:
-            raise ValueError("counts: of two rules; count the rows of both parts by one of them")
-        if self._kind != other._kind:
-            raise ValueError("counts: rows of one part have costs, weights or clusters that others lack")
-        bounds = min(self.bounds[0], other.bounds[0]), max(self.bounds[1], other.bounds[1])
-        whole: Any = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS}
-        whole |= {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
-        return replace(self, **whole, bounds=bounds)
-
-    @property
-    def _kind(self) -> tuple:
-        "Which rows it is of: with costs, weights, clusters of their own?"
-        return tuple(len(getattr(self, name)) > 0 for name in _OF_ROWS)
-
-    def __repr__(self):
-        return f"<RuleCounts of {int(self.counts.sum())} rows by {self.rule!r}>"
-
-
-_OF_ROWS = ("losses", "cells", "sample_weight", "clusters")
-_ADDED = ("counts", "outside", "beyond")
-
-
-def count_rule(
-    rule: DecisionRule,
-    y_true: Labels,
-    values: Any,
-    *,
-    costs: Costs | None = None,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-    largest: float | None = None,
-) -> RuleCounts:
-    """Let an installed rule decide about new labelled rows, and count what came of it.
-
-    Parameters
-    ----------
-    rule : DecisionRule
-        from `fit_rule`, `report.decision_rule()` or a file
-    y_true : array_like
-        (N,) true labels, of the rule's classes
-    values : array_like
-        of the model, as `DecisionRule.decide` takes them
-    costs : ExampleCosts or mapping, optional
-        of these rows, each its own; needed where the rule was judged at such costs
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-    clusters : array_like, optional
-        (N,) labels of rows that belong together (one patient, one customer): these are the units
-    largest : float, optional
-        the largest amount that a row's costs can have, known beforehand
-
-    Returns
-    -------
-    RuleCounts
-        for `check_rule`; the counts of two parts add up
-
-    Raises
-    ------
-    ValueError
-        For labels that the rule does not know, and values it cannot decide about.
-
-    Examples
-    --------
-    >>> from cost_eval.policies import fit_rule
-    >>> from cost_eval.samples import read_samples
-    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
-    >>> count_rule(rule, [0, 1, 1], [1, 2, 3]).counts.tolist()
-    [[1, 0], [1, 1]]
-    """
-    if not isinstance(rule, DecisionRule):
-        raise ValueError(
-            f"rule: a DecisionRule is needed, fit_rule(...) or report.decision_rule(), got {rule!r:.60}"
-        )
-    y = check_1d(y_true, "y_true")
-    code = encode(y, list(rule.classes), "y_true", "the rule's classes")
-    decided = rule.columns(values, costs)
-    if len(y) != len(decided):
-        raise ValueError(f"values: {len(decided)} rows, but y_true has {len(y)}; one each is needed")
-    own = None if costs is None else as_costs(costs, classes=rule.costs)
-    table: Any = rule.costs if own is None else own
-    declared = (rule.content.get("costs_checked") or {}).get("declared", False)
-    if table.array.ndim == 3 and rule.rule in ("bayes", "calibrated") and not declared:
-        instead = "a rule that was fitted with rule='tuned' reads no costs, and of one fitted with"
-        units = None if clusters is None else check_1d(clusters, "clusters", len(y))
-        refuse_told(told_by_costs(table, code, units), instead)
-    weight = np.empty(0) if sample_weight is None else check_weights(sample_weight, len(y))
-    units = np.empty(0) if clusters is None else check_1d(clusters, "clusters", len(y))
-    look, (K, M) = rule.look(values), rule.costs.shape
-    cells = code * M + decided
-    counts = np.bincount(cells, minlength=K * M).reshape(K, M)
-    plain = table.array.ndim == 2 and sample_weight is None and clusters is None
-    whose = (np.arange(len(y)),) if table.array.ndim == 3 else ()
-    paid = table.array[*whose, code, decided]
-    kept = [paid[:0], cells[:0]] if plain else [paid, cells]
-    seen, ends = (look["outside"], look["beyond"]), attainable(table, largest=largest)
-    return RuleCounts(counts, *seen, kept[0], ends, rule, kept[1], weight, units)
-
 # %% ../nbs/22_how_many.ipynb #chkrule2
 @result
 class RuleCheck(Result):
@@ -954,6 +817,8 @@ class RuleCheck(Result):
         "kept", "broken" (for sure) or "undecided"
     table : DataFrame
         a row a requirement: requirement, limit, estimate, low, high (one-sided ends), verdict
+    counts : ndarray
+        (K, M) rows, true class in rows, decision in columns
     drift : tuple of str
         what differs from the rows that the rule was fitted on: in shares, the range of the values, or cost,
         each at a level of .01 / 3; nothing with weights or clusters. The level holds over rules and the rows
@@ -968,6 +833,7 @@ class RuleCheck(Result):
 
     verdict: str
     table: Any
+    counts: np.ndarray
     drift: tuple
     n: int
     confidence: float
@@ -987,10 +853,16 @@ class RuleCheck(Result):
 
 
 def check_rule(
-    counts: RuleCounts,
+    rule: DecisionRule,
+    y_true: Labels,
+    values: Any,
+    costs: Costs | None = None,
     *,
     max_cost: float | None = None,
     min_rates: Mapping[str, float] | None = None,
+    sample_weight: Vector | None = None,
+    clusters: Labels | None = None,
+    largest: float | None = None,
     heaviest: float | None = None,
     confidence: float = 0.95,
 ) -> RuleCheck:
@@ -1004,13 +876,25 @@ def check_rule(
 
     Parameters
     ----------
-    counts : RuleCounts
-        from `count_rule`
+    rule : DecisionRule
+        from `fit_rule`, `report.decision_rule()` or a file
+    y_true : array_like
+        (N,) true labels, of the rule's classes
+    values : array_like
+        of the model, as `DecisionRule.decide` takes them
+    costs : ExampleCosts or mapping, optional
+        of these rows, each its own; needed where the rule was judged at such costs
     max_cost : float, optional
         what a case may cost on average
     min_rates : mapping, optional
         rate -> its least value, of two classes and decisions: "recall", "specificity", "precision", "npv",
         "accuracy"
+    sample_weight : array_like, optional
+        (N,) finite, non-negative weights
+    clusters : array_like, optional
+        (N,) labels of rows that belong together (one patient, one customer): these are the units
+    largest : float, optional
+        the largest amount that a row's costs can have, known beforehand
     heaviest : float, optional
         what a row, or a cluster, can weigh at most, known beforehand; None: the heaviest seen
     confidence : float, default 0.95
@@ -1024,31 +908,59 @@ def check_rule(
     Raises
     ------
     ValueError
-        Without a requirement, and for a cap below what a unit weighs.
+        Without a requirement, for labels that the rule does not know and values it cannot decide about, and
+        for a cap below what a unit weighs.
 
     Examples
     --------
     >>> from cost_eval.policies import fit_rule
     >>> from cost_eval.samples import read_samples
     >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
-    >>> check_rule(count_rule(rule, [1] * 59, [4] * 59), min_rates={"recall": 0.95}).verdict
+    >>> check_rule(rule, [1] * 59, [4] * 59, min_rates={"recall": 0.95}).verdict
     'kept'
-    >>> check_rule(count_rule(rule, [1] * 58, [4] * 58), min_rates={"recall": 0.95}).verdict
+    >>> check_rule(rule, [1] * 58, [4] * 58, min_rates={"recall": 0.95}).verdict
     'undecided'
     """
-    if not isinstance(counts, RuleCounts):
-        raise ValueError(f"counts: give count_rule(rule, y_true, values), got {counts!r:.60}")
+    if not isinstance(rule, DecisionRule):
+        raise ValueError(
+            f"rule: a DecisionRule is needed, fit_rule(...) or report.decision_rule(), got {rule!r:.60}"
+        )
     confidence = check_confidence(confidence)
-    asked = _requirements(counts, max_cost, min_rates)
-    heaviest = _heaviest(counts, heaviest)
-    tail = 1 - confidence
-    rows = [_judged(counts, one, heaviest, tail, tail / len(asked)) for one in asked]
+    y, decided, paid, bounds = _new_rows(rule, y_true, values, costs, clusters, largest)
+    same_rows(y_true=y, sample_weight=sample_weight, clusters=clusters)
+    weighed = sample_weight is not None or clusters is not None
+    weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
+    unit = np.arange(len(y)) if clusters is None else numbered(check_1d(clusters, "clusters", len(y)))[1]
+    if heaviest is not None:
+        heaviest = _checked_cap(heaviest, np.bincount(unit, weight).max() if weighed else None)
+
+    def ends(asked: _Asked, level: float) -> Any:
+        "Interval of a mean by one look; None where nothing is there to tell it by."
+        at = np.flatnonzero(asked.among[y, decided])
+        x, of = paid[at] if asked.name == "cost" else asked.paid[y, decided][at], unit[at]
+        if not len(at) or weighed and np.count_nonzero(np.bincount(of, weight[at])) < 2:
+            return None
+        if not weighed and asked.name != "cost":
+            k = int(x.sum())
+            return metric_interval([[0, 0], [len(x) - k, k]], "recall", confidence=level)
+        how: dict = {"sample_weight": weight[at], "clusters": of, "heaviest": heaviest} if weighed else {}
+        return loss_interval(x, bounds=bounds if asked.name == "cost" else (0, 1), confidence=level, **how)
+
+    asked, tail = _requirements(rule, max_cost, min_rates), 1 - confidence
+    levels = 1 - 2 * tail, 1 - 2 * tail / len(asked)
+    rows = [_judged(one, bounds, *(ends(one, level) for level in levels)) for one in asked]
     columns = ("requirement", "limit", "estimate", "low", "high", "verdict")
     table = pandas().DataFrame(rows, columns=columns)
-    said = list(table["verdict"])
-    verdict = "broken" if "broken" in said else "undecided" if "undecided" in said else "kept"
-    notes = (_ONE_LOOK, *[_UNEQUAL] * _weighs(counts))
-    return RuleCheck(verdict, table, tuple(_drift(counts)), int(counts.counts.sum()), confidence, notes)
+    verdict = next((one for one in ("broken", "undecided") if one in set(table["verdict"])), "kept")
+    K, M = rule.costs.shape
+    counts = np.bincount(y * M + decided, minlength=K * M).reshape(K, M)
+    drift: list = []
+    if not weighed:
+        cost = _Asked("cost", False, 0.0, rule.costs.array, np.ones((K, M), bool))
+        drift = [*_moved(rule, counts, costs is None), *_beyond(rule, values, len(y))]
+        drift += _dearer(rule, partial(ends, cost))
+    notes = (_ONE_LOOK, *[_UNEQUAL] * weighed)
+    return RuleCheck(verdict, table, counts, tuple(drift), len(y), confidence, notes)
 
 # %% ../nbs/22_how_many.ipynb #chkrule3
 #| code-fold: true
@@ -1067,99 +979,67 @@ class _Asked(NamedTuple):
     limit: float
     paid: np.ndarray
     among: np.ndarray
-    bounds: tuple[float, float]
 
 
-def _rates(counts: RuleCounts, limits: Mapping) -> list[_Asked]:
-    "Rates of the counts; accuracy is the share of the right ones."
-    asked, costs = dict(limits), counts.rule.costs
-    right = asked.pop("accuracy", None)
-    read = read_requirements(asked, costs) if asked else ()
-    found = [_Asked(one.name, one.least, one.limit, one.cells * 1.0, one.among, (0.0, 1.0)) for one in read]
-    if right is not None:
-        found.append(_Asked("accuracy", True, right, np.eye(2), np.ones((2, 2), bool), (0.0, 1.0)))
-    return found
+def _new_rows(rule: DecisionRule, y_true, values, costs, clusters, largest) -> tuple:
+    "Number of the class, the decision and the cost of each row; least and largest cost that can occur."
+    code = encode(check_1d(y_true, "y_true"), list(rule.classes), "y_true", "the rule's classes")
+    decided = rule.columns(values, costs)
+    if len(code) != len(decided):
+        raise ValueError(f"values: {len(decided)} rows, but y_true has {len(code)}; one each is needed")
+    table: Any = rule.costs if costs is None else as_costs(costs, classes=rule.costs)
+    own = table.array.ndim == 3
+    declared = (rule.content.get("costs_checked") or {}).get("declared", False)
+    if own and rule.rule in ("bayes", "calibrated") and not declared:
+        instead = "a rule that was fitted with rule='tuned' reads no costs, and of one fitted with"
+        units = None if clusters is None else check_1d(clusters, "clusters", len(code))
+        refuse_told(told_by_costs(table, code, units), instead)
+    paid = table.array[np.arange(len(code)), code, decided] if own else table.array[code, decided]
+    return code, decided, paid, attainable(table, largest=largest)
 
 
-def _requirements(counts: RuleCounts, max_cost, min_rates) -> list[_Asked]:
+def _checked_cap(heaviest: float, seen: float | None) -> float:
+    "What a unit can weigh at most."
+    if seen is None:
+        raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")
+    heaviest = check_range(heaviest, "heaviest", 0, shape=())
+    if heaviest < seen * (1 - 1e-12):
+        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
+    return heaviest
+
+
+def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[_Asked]:
     "What is asked, and what the rule was aimed at."
-    shape, rates = counts.counts.shape, dict[Any, float]()
+    costs, rates, every = rule.costs, dict(rule.require), np.ones(rule.costs.shape, bool)
     if min_rates is not None and not isinstance(min_rates, Mapping):
         raise ValueError(
             f"min_rates: a mapping from rates to values is needed, {{'recall': .95}}, got {min_rates!r:.60}"
         )
     for name, value in (min_rates or {}).items():
         check_choice(name, _RATE_NAMES, "min_rates")
-        if shape != (2, 2):
+        if costs.shape != (2, 2):
             raise ValueError(
-                f"min_rates: {name} is of two classes and two decisions; the rule has {shape}: use max_cost"
+                f"min_rates: {name} is of two classes and two decisions; the rule has {costs.shape}: use "
+                "max_cost"
             )
         what = f"min_rates[{name!r}]"
         rates[name] = check_range(value, what, 0, 1, ends="(]", shape=(), hint="95 % is .95")
-    asked = [] if max_cost is None else [_cost_asked(counts, check_range(max_cost, "max_cost", shape=()))]
-    asked += _rates(counts, {**counts.rule.require, **rates})
+    asked, right = list[_Asked](), rates.pop("accuracy", None)
+    if max_cost is not None:
+        asked.append(_Asked("cost", False, check_range(max_cost, "max_cost", shape=()), costs.array, every))
+    read = read_requirements(rates, costs) if rates else ()
+    asked += [_Asked(one.name, one.least, one.limit, one.cells * 1.0, one.among) for one in read]
+    if right is not None:
+        asked.append(_Asked("accuracy", True, right, np.eye(2), every))
     if not asked:
         raise ValueError("max_cost, min_rates: what is to be kept? Give a cost, or {'recall': .95}")
     return asked
 
 
-def _cost_asked(counts: RuleCounts, limit: float) -> _Asked:
-    "The mean cost, of all rows."
-    table = counts.rule.costs.array
-    return _Asked("cost", False, limit, table, np.ones(table.shape, bool), counts.bounds)
-
-
-def _weighs(counts: RuleCounts) -> bool:
-    "Do rows count unlike?"
-    return len(counts.sample_weight) > 0 or len(counts.clusters) > 0
-
-
-def _units(counts: RuleCounts, asked: _Asked) -> tuple:
-    "(R,) loss and weight of the rows that a requirement is about, and the number of each one's unit."
-    at = np.flatnonzero(asked.among.ravel()[counts.cells])
-    x = counts.losses if asked.name == "cost" else asked.paid.ravel()[counts.cells]
-    weight = counts.sample_weight[at] if len(counts.sample_weight) else np.ones(len(at))
-    unit = numbered(counts.clusters[at])[1] if len(counts.clusters) and len(at) else np.arange(len(at))
-    return x[at], weight, unit
-
-
-def _heaviest(counts: RuleCounts, heaviest) -> float | None:
-    "What a unit can weigh at most, as said."
-    if heaviest is None:
-        return None
-    if not _weighs(counts):
-        raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")
-    _, weight, unit = _units(counts, _cost_asked(counts, 0.0))
-    seen, heaviest = np.bincount(unit, weight).max(), check_range(heaviest, "heaviest", 0, shape=())
-    if heaviest < seen * (1 - 1e-12):
-        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
-    return heaviest
-
-
-def _interval_of(counts: RuleCounts, asked: _Asked, confidence: float, heaviest=None) -> Any:
-    "Interval of a mean by one look; None where nothing is there to tell it by."
-    table = counts.counts
-    how: dict[str, Any] = {"confidence": confidence}
-    n, k = (float((table * part * asked.among).sum()) for part in (1, asked.paid))
-    if not n:
-        return None
-    if not _weighs(counts) and asked.name != "cost":
-        return metric_interval(np.array([[0, 0], [n - k, k]], int), "recall", **how)
-    if not len(counts.cells):
-        return interval(table, counts.rule.costs.array, **how)
-    x, weight, unit = _units(counts, asked)
-    if np.count_nonzero(np.bincount(unit, weight)) < 2:
-        return None
-    if _weighs(counts):
-        how |= {"sample_weight": weight, "clusters": unit, "heaviest": heaviest}
-    return loss_interval(x, bounds=asked.bounds, **how)
-
-
-def _judged(counts: RuleCounts, asked: _Asked, heaviest, tail: float, shared: float) -> tuple:
+def _judged(asked: _Asked, bounds: tuple, one, apart) -> tuple:
     "A row of the table: one end of the interval at the tail, that which breaks at its share of it."
-    one, apart = (_interval_of(counts, asked, 1 - 2 * end, heaviest) for end in (tail, shared))
     if one is None:
-        return asked.name, asked.limit, np.nan, *asked.bounds, "undecided"
+        return asked.name, asked.limit, np.nan, *(bounds if asked.name == "cost" else (0.0, 1.0)), "undecided"
     low, high = (one.low, apart.high) if asked.least else (apart.low, one.high)
     broken, kept = low > asked.limit, high <= asked.limit
     if asked.least:
@@ -1168,25 +1048,20 @@ def _judged(counts: RuleCounts, asked: _Asked, heaviest, tail: float, shared: fl
     return asked.name, asked.limit, float(one.mean), float(low), float(high), verdict
 
 
-def _drift(counts: RuleCounts) -> list[str]:
-    "What differs from the rows that the rule was fitted on."
-    return [] if _weighs(counts) else [*_moved(counts), *_beyond(counts), *_dearer(counts)]
-
-
-def _beyond(counts: RuleCounts) -> Iterator[str]:
+def _beyond(rule: DecisionRule, values, n: int) -> Iterator[str]:
     "Values beyond those that the rule was fitted on: more than the same rows would show, in any order."
-    n, fitted = int(counts.counts.sum()), counts.rule.seen["rows"]
-    for (side, _), k in np.ndenumerate(counts.beyond):
+    beyond, fitted = rule.look(values)["beyond"], rule.seen["rows"]
+    for (side, _), k in np.ndenumerate(beyond):
         last = np.arange(k)
-        if np.prod((n - last) / (n + fitted - last)) < _RAISED / counts.beyond.size:
+        if np.prod((n - last) / (n + fitted - last)) < _RAISED / beyond.size:
             told = f"{k} of {n} values lie {('below', 'above')[side]} those that the rule was fitted on"
             yield f"{told}; of all rules, 1 in 300 sees so many beyond in rows that have not changed."
 
 
-def _dearer(counts: RuleCounts) -> Iterator[str]:
+def _dearer(rule: DecisionRule, cost: Callable) -> Iterator[str]:
     "A cost whose interval lies apart from what was expected, both at half the level."
-    if expected := counts.rule.expected:
-        now = _interval_of(counts, _cost_asked(counts, 0.0), 1 - _RAISED / 2)
+    if expected := rule.expected:
+        now = cost(1 - _RAISED / 2)
         wider = max(1.0, norm.isf(_RAISED / 4) / norm.isf((1 - expected["confidence"]) / 2))
         was = [expected[part] for part in ("cost", "low", "high")]
         low, high = (was[0] + wider * (end - was[0]) for end in was[1:])
@@ -1199,40 +1074,30 @@ def _with_ends(*cost) -> str:
     return "{} ({} to {})".format(*(short(float(number)) for number in cost))
 
 
-def _moved(counts: RuleCounts) -> list[str]:
-    "Shares of classes, decisions and values that have moved, of rows that are independent."
-    rule, table, found = counts.rule, counts.counts, []
-    for what, labels, now in (
-        ("Classes", rule.classes, table.sum(1)),
-        ("Decisions", rule.decisions, table.sum(0)),
-    ):
-        if _alike(rule.seen[what.lower()], now) < _RAISED / 2:
-            before = np.array(rule.seen[what.lower()]) / sum(rule.seen[what.lower()])
-            moves = zip(labels, before, now / now.sum())
-            told = ", ".join(f"{label} {100 * a:.3g} % to {100 * b:.3g} %" for label, a, b in moves)
-            found.append(f"{what} have other shares: {told}.")
-    fitted = np.array(rule.seen["classes"]) / sum(rule.seen["classes"])
-    if not np.allclose(rule.priors, fitted, rtol=1e-6) and _unlike(table.sum(1), rule.priors) < _RAISED / 2:
-        moves = zip(rule.classes, rule.priors, table.sum(1) / table.sum())
-        told = ", ".join(f"{label} {100 * b:.3g} % for {100 * a:.3g} %" for label, a, b in moves)
-        found.append(f"These rows have other shares of the classes than the rule is for: {told}.")
-        if not len(counts.cells) and table.sum(1)[rule.priors > 0].all():
+def _moved(rule: DecisionRule, counts: np.ndarray, one_matrix: bool) -> Iterator[str]:
+    "Shares of classes and decisions that have moved, by exact tests of each against the rest (Bonferroni)."
+    n, fitted = counts.sum(), np.array(rule.seen["classes"])
+    for what, now in (("Classes", counts.sum(1)), ("Decisions", counts.sum(0))):
+        was = np.array(rule.seen[what.lower()])
+        if _both_tails(now, hypergeom(was.sum() + n, was + now, n)) < _RAISED / 2:
+            labels = getattr(rule, what.lower())
+            yield f"{what} have other shares: {_moves(labels, was / was.sum(), now / n, '{} % to {} %')}."
+    now, priors = counts.sum(1), rule.priors
+    moved = not np.allclose(priors, fitted / fitted.sum(), rtol=1e-6)
+    if moved and _both_tails(now, binom(n, priors)) < _RAISED / 2:
+        told = _moves(rule.classes, now / n, priors, "{} % for {} %")
+        yield f"These rows have other shares of the classes than the rule is for: {told}."
+        if one_matrix and now[priors > 0].all():
             level = rule.expected.get("confidence", 0.95)
-            one = interval(table, rule.costs.array, priors=rule.priors, confidence=level)
+            one = interval(counts, rule.costs.array, priors=priors, confidence=level)
             cost = _with_ends(one.mean, one.low, one.high)
-            found.append(f"With the shares that the rule is for, these rows cost {cost} a case.")
-    return found
+            yield f"With the shares that the rule is for, these rows cost {cost} a case."
 
 
-def _alike(before, now) -> float:
-    "The exact test that two rows of counts have the same shares, of each against the rest (Bonferroni)."
-    before, now = np.array(before), np.array(now)
-    return _both_tails(now, hypergeom(before.sum() + now.sum(), before + now, now.sum()))
-
-
-def _unlike(now, shares) -> float:
-    "The exact test that counts have these shares, of each against the rest."
-    return _both_tails(now, binom(now.sum(), shares))
+def _moves(labels, first, second, form: str) -> str:
+    "Shares beside others."
+    told = zip(labels, *([f"{100 * share:.3g}" for share in shares] for shares in (first, second)))
+    return ", ".join(f"{label} {form.format(*pair)}" for label, *pair in told)
 
 
 def _both_tails(now, law) -> float:

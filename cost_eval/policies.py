@@ -12,25 +12,27 @@ from typing import Any
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'cross_fit', 'CrossFit', 'within_capacity', 'IsotonicCalibrator',
-           'DecisionRule', 'run_rule', 'fit_rule']
+__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'DecisionRule',
+           'fit_rule']
 
 # %% ../nbs/07_policies.ipynb #pol005
 import json
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import log_expit, log_softmax, logit
+from scipy.special import log_expit, logit
 
 from cost_eval.core import (
+    Note,
     Result,
-    cheapest,
     check_1d,
     check_binary,
     check_capacity,
@@ -42,6 +44,7 @@ from cost_eval.core import (
     check_range,
     check_scores,
     check_weights,
+    code_of,
     dense,
     even,
     generator,
@@ -60,7 +63,6 @@ from cost_eval.core import (
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
     AffineCalibrator,
-    bayes_decisions,
     bayes_threshold,
     best_threshold,
     fold_parts,
@@ -69,6 +71,18 @@ from cost_eval.decisions import (
     out_of_fold,
     read_requirements,
     stratified_folds,
+)
+from cost_eval.runner import (
+    BY_COST,
+    SCHEMA,
+    VERSION,
+    believed,
+    chosen_by,
+    decided,
+    limit,
+    read_rule,
+    room,
+    step_odds,
 )
 from cost_eval.samples import (
     Decisions,
@@ -93,7 +107,7 @@ class Policy(Result):
     ----------
     decisions : ndarray
         (N,) columns of the costs; `labels` names them; (D, N) of a rule that is fitted in D > 1 draws of the
-        folds, as are `folds` and `log_posteriors`
+        folds, as are `folds` and `posteriors`
     rule : str
         that was applied, one of `RULES`; "as given" for decisions, whatever was asked
     kind : str
@@ -103,9 +117,8 @@ class Policy(Result):
         samples; NaN where no one value tells, as under a capacity
     same_from, same_to : float
         every threshold in (same_from, same_to] decides alike about these samples
-    log_posteriors : ndarray
-        (N, K) natural logarithms of the posteriors that decided, for the deployment's priors; (0, K) where
-        none did
+    posteriors : ndarray
+        (N, K) that decided, for the deployment's priors; (0, K) where none did
     folds : ndarray
         (N,) fold of each sample; (0,) where nothing was fitted
     labels : tuple
@@ -120,15 +133,10 @@ class Policy(Result):
     threshold: float
     same_from: float
     same_to: float
-    log_posteriors: np.ndarray
+    posteriors: np.ndarray
     folds: np.ndarray
     labels: tuple
     notes: tuple
-
-    @property
-    def posteriors(self) -> np.ndarray:
-        "(N, K) the posteriors that decided."
-        return np.exp(self.log_posteriors)
 
     def frame_columns(self) -> dict:
         "The label of each decision, its fold and the posteriors."
@@ -137,7 +145,7 @@ class Policy(Result):
         columns["decision"] = np.array(self.labels, object)[self.decisions.ravel()]
         if len(self.folds):
             columns["fold"] = self.folds.ravel()
-        if len(self.log_posteriors):
+        if len(self.posteriors):
             flat = self.posteriors.reshape(-1, self.posteriors.shape[-1])
             columns |= {f"posterior {k}": p for k, p in enumerate(flat.T)}
         return columns
@@ -229,7 +237,7 @@ def decide(
     Returns
     -------
     Policy
-        .decisions .rule .threshold .log_posteriors .kind .notes
+        .decisions .rule .threshold .posteriors .kind .notes
 
     Raises
     ------
@@ -247,45 +255,17 @@ def decide(
     options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     if len(samples.models) > 1:
-        raise ValueError(f"model: got {list(samples.models)}; of several use cross_fit(read_samples(...))")
+        raise ValueError(f"model: got {list(samples.models)}; of several use CrossFit(read_samples(...))")
     (name,) = samples.models
     limits: dict = {"priors": priors, "capacity": capacity, "require": require}
-    found = cross_fit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, **limits)
+    found = CrossFit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, **limits)
     return replace(found, notes=samples.notes + found.notes)
-
-
-def cross_fit(samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> "CrossFit":
-    """Folds for all models of some samples, in which calibrations and thresholds are fitted when asked for.
-
-    Parameters
-    ----------
-    samples : Samples
-        from `read_samples`
-    folds : int or array_like, default 5
-        how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
-    draws : int, default 1
-        how often the folds are drawn anew; folds that are given are one draw
-    rng : optional
-        seed or Generator; None: seed 0
-
-    Returns
-    -------
-    CrossFit
-        .decide(name, rule), .log_posteriors(name), .folds
-
-    Examples
-    --------
-    >>> y, a = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
-    >>> fits = cross_fit(read_samples(y, {"a": a, "b": a[::-1]}, [[0, 1], [5, 0]]), rng=0)
-    >>> [int(fits.decide(name, "tuned").decisions.sum()) for name in "ab"]
-    [80, 120]
-    """
-    return CrossFit(samples, folds=folds, draws=draws, rng=rng)
 
 # %% ../nbs/07_policies.ipynb #pol029
 class CrossFit:
     """Several models' decisions under any rule, costs and priors, from one set of folds.
 
+    What is decided about the rows of a fold is decided by the rule that `fit_rule` makes of all the others.
     Folds follow the classes of the rows, clusters, ids (`Samples.order`; an index counts as ids) and `rng`,
     nothing else: not what models say, how many there are, what anything is called, or weights above 0. With
     ids it does not matter where a row stands; without them another order is another draw of the folds.
@@ -295,9 +275,9 @@ class CrossFit:
     samples : Samples
         from `read_samples`
     folds : int or array_like, default 5
-        how many, or (N,) a fold each
+        how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
     draws : int, default 1
-        how often they are drawn anew
+        how often they are drawn anew; folds that are given are one draw
     rng : optional
         seed or Generator; None: seed 0
 
@@ -317,24 +297,22 @@ class CrossFit:
     Examples
     --------
     >>> y, p = [0, 0, 1, 0, 1, 1] * 20, [.1, .2, .3, .4, .8, .9] * 20
-    >>> fits = CrossFit(read_samples(y, p, [[0, 1], [5, 0]]), rng=0)
-    >>> fits.decide("model", "bayes").threshold
+    >>> fits = CrossFit(read_samples(y, {"a": p, "b": p[::-1]}, [[0, 1], [5, 0]]), rng=0)
+    >>> fits.decide("a", "bayes").threshold
     0.16666666666666666
+    >>> [int(fits.decide(name, "tuned").decisions.sum()) for name in "ab"]
+    [80, 120]
     """
 
     def __init__(self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> None:
-        self.samples = _check_samples(samples)
+        self.samples, self._order = _check_samples(samples), samples.order
         self._seed = int(generator(0 if rng is None else rng).integers(2**62))
-        self._order = samples.order
-        self._rows = _coded_clusters(samples if self._order is None else samples.take(self._order))
+        self._rows = _in_their_order(samples)
         samples.meet("folds", folds)
-        self._asked = folds
-        self._fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
-        self.folds, self.notes = self._back(self._fold), tuple(notes)
-        self.deployment: Any = None
-        self._of_models: dict = {}  # what depends on no draw
-        self._logs: dict = {}
-        self._drawn = [(self._fold, self._logs)]
+        self._asked, self._given, self.deployment = folds, dense(folds, "folds").ndim > 0, None
+        fold, notes = _draw_folds(self._rows, folds, self._order, self.random(0))
+        self._drawn, self.notes = fold[None], tuple(notes)
+        self.folds = self._back(self._drawn)[0]
         self.many: dict = {}
         self.draw(draws)
 
@@ -359,28 +337,15 @@ class CrossFit:
             itself
         """
         wanted = check_integer(draws, "draws", 1)
-        if dense(self._asked, "folds").ndim or not len(self._fold):
+        if self._given or not len(self.folds):
             wanted = 1
         self.many |= dict.fromkeys(names or self.samples.models, wanted)
         for d in range(len(self._drawn), wanted):
             rng = np.random.default_rng([self._seed, 0, d])
             fold, _ = _draw_folds(self._rows, self._asked, self._order, rng)
-            self._drawn.append((fold, {}))
-        del self._drawn[max(self.many.values()) :]
+            self._drawn = np.concatenate([self._drawn, fold[None]])
+        self._drawn = self._drawn[: max(self.many.values())]
         return self
-
-    def _each(self, name: str) -> list["CrossFit"]:
-        "This with each of a model's draws alone."
-        alone = [copy(self) for _ in self._drawn[: self.many[name]]]
-        for one, drawn in zip(alone, self._drawn):
-            one._drawn, (one._fold, one._logs) = [drawn], drawn
-        return alone
-
-    def _remembered(self, key: tuple, make: Any) -> Any:
-        "What depends on no draw."
-        if key not in self._of_models:
-            self._of_models[key] = make()
-        return self._of_models[key]
 
     def random(self, purpose: int) -> np.random.Generator:
         """The same random numbers for a purpose, whatever has been asked before.
@@ -395,32 +360,6 @@ class CrossFit:
         Generator
         """
         return np.random.default_rng([self._seed, purpose])
-
-    def _back(self, values: np.ndarray) -> np.ndarray:
-        "Values of the ordered rows in the order of the samples."
-        if self._order is None or not len(values):
-            return values
-        out = np.empty_like(values)
-        out[self._order] = values
-        return out
-
-    def log_posteriors(self, name: str) -> np.ndarray:
-        """Calibrated on the other folds, for the shares of the classes that the samples have there; of
-        several draws of the folds, those of the mean posterior.
-
-        Parameters
-        ----------
-        name : str
-            a model that handed over posteriors or scores
-
-        Returns
-        -------
-        ndarray
-            (N, K) natural logarithms; (0, K) where nothing could be calibrated
-        """
-        check_choice(name, tuple(self.samples.models), "name")
-        each = [one._calibrated(name) for one in self._each(name)]
-        return self._back(np.logaddexp.reduce(each) - np.log(len(each)) if len(each) > 1 else each[0])
 
     def decide(
         self,
@@ -447,21 +386,53 @@ class CrossFit:
         require : mapping, optional
             as for the function `decide`
         posteriors : bool, default True
-            hand over the log-posteriors that decided, too? Without them very many samples are faster
+            hand over the posteriors that decided, too? Without them very many samples are faster
 
         Returns
         -------
         Policy
         """
-        check_choice(name, tuple(self.samples.models), "name")
-        check_choice(rule, RULES, "rule")
-        tasks = [_Task(one, name, rule, priors, capacity, require) for one in self._each(name)]
-        for task in tasks:
-            task.posteriors = posteriors
-        return tasks[0].policy(tasks[1:])
+        rows = self._rows
+        how, notes = _settled(rows, name, rule, priors, capacity, require, self.deployment)
+        how, whole, rules = self._rules(how, notes)
+        chosen = _told(rows, how, rules, _decided) if rules else _constant(rows, how)[None]
+        p, behind = np.empty((len(chosen), 0, len(rows.costs.classes))), rules and how.rule in _BY_COSTS
+        if behind and (posteriors or capacity is not None):
+            p = _told(rows, how, rules, _believed)
+        if capacity is not None:
+            each = zip(chosen, p)
+            chosen, whole = np.stack([self._limited(how, *pair, capacity, notes) for pair in each]), {}
+        if posteriors or len(chosen) == 1:
+            chosen = chosen.astype(np.intp)
+        drawn = self._drawn[: len(chosen)] if how.rule in FITTED else np.empty((1, 0), np.intp)
+        found = (self._back(told) for told in (chosen, p[:, : len(rows) * posteriors], drawn))
+        chosen, p, fold = (told if len(told) > 1 and told.size else told[0] for told in found)
+        at, low, high = (_read_number(whole.get(end)) for end in _ENDS)
+        said = tuple(dict.fromkeys(notes))
+        return Policy(chosen, how.rule, how.kind, at, low, high, p, fold, rows.costs.decisions, said)
+
+    def posteriors(self, name: str) -> np.ndarray:
+        """Calibrated on the other folds, for the shares of the classes that the samples have there; the mean
+        over draws of the folds.
+
+        Parameters
+        ----------
+        name : str
+            a model that handed over posteriors or scores
+
+        Returns
+        -------
+        ndarray
+            (N, K); (0, K) where nothing could be calibrated
+        """
+        rows = self._rows
+        how = _How(check_choice(name, tuple(rows.models), "name"), rows.models[name].kind, "calibrated")
+        if how.kind == "decisions" or not self._fitted(how, []):
+            return np.empty((0, len(rows.costs.classes)))
+        return self._back(_told(rows, how, self._of_folds(how, []), _believed).mean(0, keepdims=True))[0]
 
     def at_costs(self, costs: CostMatrix | ExampleCosts) -> "CrossFit":
-        """The same folds and calibrations for other costs.
+        """The same folds for other costs.
 
         Parameters
         ----------
@@ -473,10 +444,10 @@ class CrossFit:
         CrossFit
         """
         found = copy(self)
-        found._drawn, found.many = list(self._drawn), dict(self.many)
+        found.many = dict(self.many)
         self.samples.meet("costs", costs)
-        found.samples = _at_costs(self.samples, costs, None)
-        found._rows = _at_costs(self._rows, costs, self._order)
+        found.samples = _at_costs(self.samples, costs)
+        found._rows = _in_their_order(found.samples)
         return found
 
     def rules(self, name: str) -> tuple:
@@ -495,7 +466,7 @@ class CrossFit:
         found = []
         for rule in (rule for rule in RULES if len(self.folds) or rule not in FITTED):
             with suppress(ValueError):
-                found.append(_Task(self, name, rule, None, None).rule)
+                found.append(_settled(self._rows, name, rule)[0].rule)
         return tuple(dict.fromkeys(found))
 
     def levels(
@@ -523,44 +494,27 @@ class CrossFit:
             (N,) position of the first odds at which the sample is positive, L for never, (D, N) of a rule
             fitted in D > 1 draws; None where the decisions are the same at all odds
         """
-        model = self.samples.models[check_choice(name, tuple(self.samples.models), "name")]
-        log_odds = np.asarray(log_odds, float)
-        if min(self.draws, self.many[name]) > 1 and rule in FITTED:
-            each: Any = [one.levels(name, rule, log_odds, shifted=shifted) for one in self._each(name)]
-            return None if each[0] is None else np.stack(each)
-        if rule == "tuned" and len(self._fold):
-            return self._back(self._tuned_levels(name, log_odds, shifted))
+        rows, log_odds = self._rows, np.asarray(log_odds, float)
+        model = rows.models[check_choice(name, tuple(rows.models), "name")]
+        how = _How(name, model.kind, rule, np.full(2, 0.5) if shifted else None)
         if rule == "bayes" and model.kind == "posteriors":
-            with np.errstate(divide="ignore"):
-                at = self.samples.shares if model.priors is None else model.priors
-                at = self.samples.target_priors(self.deployment) if isinstance(at, str) else at
-                logs, shares = np.log(self._rows.models[name].values), np.log(at)
-            odds = logs[:, 1] - logs[:, 0]
-        elif rule == "calibrated" and len(self._fold) and len(odds := self._evidence(name)):
-            shares = self._shares_outside() if shifted else np.log(self.samples.shares)
-        else:
+            shares = rows.shares if model.priors is None else model.priors
+            shares = rows.target_priors(self.deployment) if isinstance(shares, str) else shares
+            p = model.values[None]
+        elif rule not in FITTED or model.kind == "decisions" or not self._fitted(how, []):
             return None
-        ratio = odds - (shares[..., 1] - shares[..., 0])
-        rounding = 1e-12 * (1 + np.abs(log_odds))
-        return self._back(np.searchsorted(log_odds + rounding, -ratio, side="left"))
-
-    def _tuned_levels(self, name: str, log_odds: np.ndarray, shifted: bool) -> np.ndarray:
-        "Levels of the ordered rows by the threshold that is best on the other folds at each of the odds."
-        rank, rows, own = self._rank(name), self._rows, self.samples.shares
-        costs = np.zeros((len(log_odds), 2, 2))
-
-        def others(inside, outside):
-            weight = None if rows.sample_weight is None else rows.sample_weight[inside]
-            there = np.bincount(rows.y[inside], weight, 2)
-            if not there.all():  # the best decision for everybody
-                return np.full(len(outside), np.searchsorted(log_odds, 0, side="right"))
-            odds = log_odds if shifted else log_odds + np.log(there[1] / there[0]) - np.log(own[1] / own[0])
-            costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
-            even: dict = {"priors": [0.5, 0.5], "sample_weight": weight}
-            found = best_threshold(rows.y[inside], rank[inside], costs, **even)
-            return np.searchsorted(-np.asarray(found.threshold), -rank[outside], side="left")
-
-        return out_of_fold(self._fold, others)
+        elif rule == "calibrated":
+            p, shares = _told(rows, how, self._of_folds(how, []), _believed), how.priors
+            shares = rows.shares if shares is None else shares
+        if rule == "tuned":
+            found = np.stack([self._tuned_levels(how, fold, log_odds) for fold in self._draws_of(name)])
+        else:
+            with np.errstate(divide="ignore"):
+                ratio = np.diff(np.log(p))[..., 0] - np.diff(np.log(shares))
+            rounding = 1e-12 * (1 + np.abs(log_odds))
+            found = np.searchsorted(log_odds + rounding, -ratio, side="left")
+        found = self._back(found)
+        return found[0] if len(found) == 1 else found
 
     def queue(self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None) -> "Queue":
         """The order in which to decide 1, where not every sample can get it.
@@ -572,8 +526,8 @@ class CrossFit:
         ----------
         name : str
             of a model that hands over posteriors or scores
-        rule : str, default "calibrated"
-            one of `RULES`: where the posteriors behind the expected savings come from
+        rule : {"calibrated", "bayes"}, default "calibrated"
+            where the posteriors behind the expected savings come from, in the first draw of the folds
         priors : float, array_like or mapping, optional
             (K,) of the deployment
 
@@ -586,70 +540,123 @@ class CrossFit:
         ValueError
             For decisions, which have no order, and for more than two of them in the costs.
         """
-        check_choice(name, tuple(self.samples.models), "name")
-        check_choice(rule, RULES, "rule")
-        task = _Task(self, name, rule, priors, None)
-        if task.kind == "decisions":
+        if rule not in _BY_COSTS:
+            raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")
+        how, notes = _settled(self._rows, name, rule, priors)
+        if how.kind == "decisions":
             raise ValueError(f"model: {name!r}: decisions have no order; give its posteriors or scores")
-        place, saving = task.queue(task.behind())  # in the first draw
-        return Queue(self._back(place), self._back(saving), tuple(dict.fromkeys(task.notes)))
+        how, _, rules = self._rules(how, notes)
+        if not rules:
+            raise ValueError(f"y_true: {' '.join(notes[:-1])} So there is no expected saving to queue by")
+        place, saving = _queue(self._rows, how, _told(self._rows, how, rules[:1], _believed)[0])
+        place, saving = (self._back(values[None])[0] for values in (place, saving))
+        return Queue(place, saving, tuple(dict.fromkeys(notes)))
 
-    def _calibrated(self, name: str) -> np.ndarray:
-        "(N, K) calibrated log-posteriors of the ordered rows."
-        found = self._evidence(name)
-        if found.ndim == 1 and len(found):
-            return np.column_stack([log_expit(-found), log_expit(found)])
-        return found.reshape(len(found), -1) if len(found) else np.empty((0, len(self._rows.costs.classes)))
+    def _back(self, values: np.ndarray) -> np.ndarray:
+        "Values (D, N, ...) of the ordered rows in the order of the samples."
+        if self._order is None or not values.shape[1]:
+            return values
+        out = np.empty_like(values)
+        out[:, self._order] = values
+        return out
 
-    def _evidence(self, name: str) -> np.ndarray:
-        "(N,) calibrated log-odds of two classes, (N, K) log-posteriors of more; remembered."
-        if name not in self._logs:
-            self._logs[name] = _cross_calibrated(self, name)
-        return self._logs[name][0]
+    def _draws_of(self, name: str) -> np.ndarray:
+        "The draws of the folds that a model is decided about in."
+        return self._drawn[: self.many[name]]
 
-    def _said_of(self, name: str) -> list:
-        "What is to be said of a model's calibration."
-        self._evidence(name)
-        return self._logs[name][1]
+    def _rules(self, how: "_How", notes: list) -> tuple:
+        """How a model is decided about, the rule of all rows, and for each draw the rows of each fold with
+        the rule of all others; none where everybody gets one decision. What is to be said joins the notes.
+        """
+        name, rows = how.name, self._rows
+        if how.rule in FITTED and not self._fitted(how, notes):
+            if how.asked is not None:
+                raise ValueError(
+                    f"require: {' '.join(notes[1:])} Nothing can be chosen: leave require out"
+                )
+            if how.kind == "scores":
+                notes.append(Note("no threshold", model=name, constant=_CONSTANT))
+                return how, {}, []
+            notes.append(f"{name}: its posteriors were taken at their word.")
+            how = how._replace(rule="bayes")
+        whole, apart = _fit(rows, how)
+        if how.rule == "bayes" and how.priors is not None and rows.models[name].priors is None:
+            notes.append(Note("elsewhere", model=name))
+        rules = self._of_folds(how, notes, apart) if how.rule in FITTED else [[(np.arange(len(rows)), whole)]]
+        return how, _shown(rows, how, whole), rules
 
-    def _sorted(self, name: str) -> np.ndarray:
-        "(N,) ordered rows by what a threshold cuts."
-        cut = _cut(self._rows.models[name])
-        return self._remembered((name, "sorted"), lambda: np.argsort(cut, kind="stable"))
+    def _fitted(self, how: "_How", notes: list) -> bool:
+        "Can a rule be fitted on the other folds?"
+        fold = self._drawn[0]
+        notes += self.notes
+        apart = (_lacking(self._rows, fold != k) for k in np.unique(fold))
+        if self._given and how.rule == "calibrated" and any(apart):
+            notes.append(Note("class missing", model=how.name, so=", so nothing is calibrated"))
+            return False
+        return len(fold) > 0
 
-    def _shares_outside(self) -> np.ndarray:
-        "(N, K) logarithms of the shares of the classes among the rows that each row's calibration saw."
-        outside = self._outside(self._rows.sample_weight)
-        return np.log(outside / outside.sum(1, keepdims=True))[self._fold]
+    def _of_folds(self, how: "_How", notes: list, apart: bool = False) -> list:
+        "For each draw the rows of each fold, and the rule that is fitted on all others."
+        name, found, separated = how.name, list[list](), False
+        rows = replace(self._rows, models={name: self._rows.models[name]}, groups=None, ids=None)
+        order = np.arange(len(rows))
+        if how.rule == "tuned" or how.kind == "scores":  # sorted once
+            order = np.argsort(_cut(rows.models[name]), kind="stable")
+            rows = rows.take(order)
+        for fold in self._draws_of(name):
+            found.append([])
+            fold = fold.take(order)
+            for k in range(fold.max() + 1):
+                others, cut = np.flatnonzero(fold != k), None
+                tuned = self._given and how.rule == "tuned" and how.asked is None
+                if tuned and _lacking(rows, others):
+                    cut = np.inf if _constant(rows, how)[0] == 0 else -np.inf
+                    notes.append(Note("class missing", model=name, so=f"; it got {_CONSTANT}"))
+                content, alone = _fit(rows, how, cut, others)
+                found[-1].append((order.take(np.flatnonzero(fold == k)), content))
+                separated |= alone
+        if separated:
+            which = "" if apart else " once one fold is left out"
+            surer = "so calibrated posteriors are surer than the data are"
+            notes.append(f"{name}: it separates the classes{which}, {surer}.")
+        return found
 
-    def _outside(self, weight: np.ndarray | None) -> np.ndarray:
-        "(F, K) weight of each class outside each fold."
-        rows, K = self._rows, len(self._rows.costs.classes)
-        inside = np.bincount(self._fold * K + rows.y, weight, (self._fold.max() + 1) * K).reshape(-1, K)
-        return inside.sum(0) - inside
+    def _tuned_levels(self, how: "_How", fold: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
+        "Levels of the ordered rows by the threshold that is best on the other folds at each of the odds."
+        rows, costs, own = self._rows, np.zeros((len(log_odds), 2, 2)), self._rows.shares
+        x = _cut(rows.models[how.name])
 
-    def _lacking(self) -> bool:
-        "Is a class missing outside one fold?"
-        if () not in self._logs:  # what belongs to the draw and to no model
-            weight, present = self._rows.sample_weight, np.bincount(self._fold) > 0
-            outside = self._outside(None if weight is None else (weight > 0) * 1.0)
-            self._logs[()] = bool((outside[present] == 0).any())
-        return self._logs[()]
+        def others(inside, outside):
+            part = replace(rows, models={}, groups=None, ids=None).take(inside)
+            if not part.class_sizes.all():  # the best decision for everybody
+                return np.full(len(outside), np.searchsorted(log_odds, 0, side="right"))
+            there = [] if how.priors is not None else [part.shares, own]
+            odds = log_odds + sum(sign * np.log(s[1] / s[0]) for sign, s in zip((1, -1), there))
+            costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
+            even: dict = {"priors": [0.5, 0.5], "sample_weight": part.sample_weight}
+            found = best_threshold(part.y, x[inside], costs, **even)
+            return np.searchsorted(-np.asarray(found.threshold), -x[outside], side="left")
 
-    def _rank(self, name: str) -> np.ndarray:
-        "(N,) dense ranks of what a threshold cuts, of the ordered rows."
+        return out_of_fold(fold, others)
 
-        def make():
-            order, weight = self._sorted(name), self._rows.sample_weight
-            values = _cut(self._rows.models[name])[order]
-            place = np.cumsum(np.concatenate([[False], values[1:] != values[:-1]]))
-            if weight is not None:  # what only rows without weight have stands with the value below it
-                place = np.cumsum(np.bincount(place, weight[order]) > 0)[place]
-            rank = np.empty(len(order))
-            rank[order] = place
-            return rank
+    def _limited(self, how: "_How", chosen: np.ndarray, p, capacity: float, notes: list) -> np.ndarray:
+        "At most `capacity` positive decisions: those that are expected to save the most; ties at random."
+        rows, place, chance = self._rows, _queue(self._rows, how, p)[0], np.zeros(len(chosen))
+        chance[rows.counting] = self.random(1).random(len(rows.counting))
+        wanted = rows.counting[chosen[rows.counting] == 1]
+        first = wanted[np.lexsort((chance[wanted], place[wanted]))]
+        kept = within_capacity(capacity, rows, first)
+        if len(kept) < len(wanted) and "within" not in map(code_of, notes):
+            by = "drawn at random, for decisions have no order" if how.kind == "decisions" else "the best"
+            seen = {"kept": len(kept), "wanted": len(wanted), "how": by}
+            notes.append(Note("within", model=how.name, **seen))
+        limited = np.zeros_like(chosen)
+        limited[kept] = 1
+        return limited
 
-        return self._remembered((name, "rank"), make)
+
+_BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
+_CONSTANT = "the decision that is best for everybody"
 
 
 def _check_samples(samples) -> Samples:
@@ -658,366 +665,85 @@ def _check_samples(samples) -> Samples:
         raise ValueError(f"samples: give read_samples(y_true, models, costs), got {samples!r:.60}")
     return samples
 
-# %% ../nbs/07_policies.ipynb #pol030
-#| code-fold: true
-class _Task:
-    "One model, one rule, on the ordered rows of a `CrossFit`."
 
-    def __init__(self, fits: CrossFit, name: str, rule: str, priors, capacity, require=None):
-        rows = fits._rows
-        self.fits, self.name, self.rows = fits, name, rows
-        self.model, self.capacity = rows.models[name], capacity
-        self.notes: list = []
-        self.posteriors = True  # those behind the decisions are handed over, too
-        self.kind = self.model.kind
-        self.target = rows.target_priors(priors)
-        self.shift: dict = {} if priors is None else {"priors": self.target, "train_priors": rows.shares}
-        self.stated = self.shift  # what posteriors that are taken at their word are moved by
-        said = getattr(self.model, "priors", None)
-        if said is not None:
-            there = priors if priors is not None else fits.deployment
-            at = rows.target_priors(there) if isinstance(said, str) else said
-            same = np.array_equal(at, self.target)
-            self.stated = {} if same else {"priors": self.target, "train_priors": at}
-        self.costs = rows.costs if rows.own is None else rows.own
-        self.asked = None if require is None else read_requirements(require, rows.costs)
-        self.rule = self.possible(rule if require is None else self.keeping(rule))
-        self.checked = self.check_costs() if self.rule in _BY_COSTS and rows.own is not None else None
-
-    def keeping(self, rule: str) -> str:
-        "The rule that keeps to what is required: a cut that is tuned."
-        if self.rows.costs.shape != (2, 2):
-            raise ValueError(
-                "require: one cut keeps to it, of two classes and two decisions; take one class against all "
-                "others as two, or answer only where certified_threshold(y_true, model) allows it"
-            )
-        if self.capacity is not None:
-            raise ValueError(
-                "require: beside capacity= it could be broken by the limit; a share that can be decided "
-                "positive is a requirement, too: require={'workload': 0.1}"
-            )
-        if self.kind == "decisions":
-            self.notes.append(f"{self.name}: its decisions were taken as they are, whatever was required.")
-            return rule
-        if rule not in FITTED:
-            raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
-        asked = " and ".join(map(str, self.asked or ()))
-        self.notes.append(f"Required: {asked}. The cut is the cheapest that kept to it on other folds.")
-        return "tuned"
-
-    def possible(self, rule: str) -> str:
-        "The rule that is applied; `ValueError` for one that makes no sense for the model."
-        K, M = self.rows.costs.shape
-        if self.kind == "decisions":
-            return "as given"
-        if rule == "tuned" and (K, M) != (2, 2):
-            raise ValueError(f"rule: 'tuned' takes two classes and decisions, not {K}, {M}; use 'calibrated'")
-        if self.kind == "scores" and rule in ("as given", "bayes"):
-            raise ValueError(f"rule: {rule!r} needs posteriors, not scores; use 'calibrated' or 'tuned'")
-        if rule == "as given" and not set(self.rows.costs.classes) <= set(self.rows.costs.decisions):
-            raise ValueError("rule: 'as given' needs a decision called as each class; use 'bayes'")
-        return rule
-
-    def check_costs(self) -> dict:
-        "Whether the rows' own costs, by which the rule decides, tell the class; `ValueError` if they do."
-        rows, told = self.rows, self.rows.told_by_costs
-        if rows.costs_known:
-            tells = f"{told}. It was declared" if told else "It was declared"
-            self.notes.append(f"{tells} that each row's own costs are known before its class.")
-            return {"declared": True, "told": told, "few": rows.few_for_costs}
-        refuse_told(told)
-        if rows.few_for_costs:
-            self.notes.append(
-                "A row's own costs must not be filled in by what its class turned out to be. That was looked "
-                "for, but with fewer than 60 rows, or 10 of a class, most such columns pass."
-            )
-        return {"declared": False, "told": "", "few": rows.few_for_costs}
-
-    def policy(self, others: list["_Task"]) -> Policy:
-        "Decide, and in the `others`, which have other folds; the rows put back."
-        tasks = [self, *others] if self.kind != "decisions" and self.rule in FITTED else [self]
-        found = [task.decided() for task in tasks]
-        fitted = any(task.rule in FITTED for task in tasks)
-        tasks = tasks if fitted else [self]
-        decisions, logs = ([pair[k] for pair in found[: len(tasks)]] for k in (0, 1))
-        unsaid = any(one is None for one in logs) or self.rule in ("as given", "tuned")
-        logs = [np.empty((0, len(self.target)))] if unsaid else logs
-        folds = [task.fits._fold for task in tasks] if fitted else [np.empty(0, np.intp)]
-        decided, behind, drawn = (self.stacked(values) for values in (decisions, logs, folds))
-        notes = [note for task in tasks for note in task.notes if task is self or _WITHIN not in note]
-        said, ends = tuple(dict.fromkeys(notes)), self.cut()
-        return Policy(decided, self.rule, self.kind, *ends, behind, drawn, self.rows.costs.decisions, said)
-
-    def stacked(self, values: list) -> np.ndarray:
-        "Of the ordered rows in each draw, put back; of one draw without a leading axis."
-        back = [self.fits._back(one) for one in values]
-        return back[0] if len(back) == 1 else np.stack(back)
-
-    def decided(self) -> tuple:
-        "Decisions within the capacity, and the log-posteriors behind them."
-        decisions, logs = getattr(self, "_" + self.rule.replace(" ", "_"))()
-        return decisions if self.capacity is None else self.limited(decisions, logs), logs
-
-    def raw(self) -> np.ndarray:
-        "(N, K) natural logarithms of the posteriors as they are, moved to the priors."
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.model.values)
-            if not self.stated:
-                return logs
-            shares = np.log(self.stated["train_priors"])
-            moved = logs + np.log(self.target) - np.where(np.isfinite(shares), shares, 0)
-        return log_softmax(moved, axis=1)
-
-    def calibrated(self) -> np.ndarray:
-        "(N, K) calibrated log-posteriors, moved to the priors; (0, K) where there are none."
-        logs = self.fits._calibrated(self.name)
-        if not len(logs) or not self.shift:
-            return logs
-        with np.errstate(divide="ignore"):
-            return log_softmax(logs + np.log(self.target) - self.fits._shares_outside(), axis=1)
-
-    def behind(self) -> np.ndarray:
-        "(N, K) log-posteriors that savings are expected by, under the rule."
-        if self.rule in ("as given", "bayes"):
-            return self.raw()
-        logs = self.calibrated()
-        self.notes += [*self.fits.notes, *self.fits._said_of(self.name)]
-        if len(logs):
-            return logs
-        if self.kind == "scores":
-            raise ValueError(f"y_true: {' '.join(self.notes)} So there is no expected saving to queue by")
-        self.notes.append(f"{self.name}: its posteriors were taken at their word.")
-        return self.raw()
-
-    def _as_given(self) -> tuple:
-        "Decisions, or the most probable class."
-        if self.kind == "decisions":
-            return self.model.values.astype(np.intp), None
-        return self.at_their_word(), self.raw()
-
-    def at_their_word(self) -> np.ndarray:
-        "(N,) decisions as the installed rule takes them about these rows."
-        return _chosen(
-            self.described(), self.model.values, None if self.rows.own is None else self.costs.array
-        )
-
-    def _bayes(self) -> tuple:
-        "Posteriors at their word, in the precision in which they came."
-        if self.shift and self.model.priors is None:
-            self.notes.append(
-                f"{self.name}: its posteriors were taken to be right at the sample's shares of the classes, "
-                "and moved from there to the priors. If they are right elsewhere, Posteriors(values, "
-                'priors="deployment") or priors=shares says so.'
-            )
-        return self.at_their_word(), self.raw()
-
-    def _calibrated(self) -> tuple:
-        "Posteriors after calibration on the other folds."
-        self.notes += [*self.fits.notes, *self.fits._said_of(self.name)]
-        if self.quick and self.capacity is None and len(found := self.fits._evidence(self.name)):
-            return self.cut_odds(found), None
-        logs = self.calibrated()
-        if not len(logs):
-            return self.instead()
-        return bayes_decisions(logs, self.costs, log=True), logs
-
-    @property
-    def quick(self) -> bool:
-        "Are decisions a cut of the odds, and their posteriors not asked for?"
-        costs = self.rows.costs.array if self.rows.own is None else self.rows.own.array
-        each = costs[..., 0] - costs[..., -1]
-        apart = (each[..., 0] < 0) & (each[..., -1] > 0)  # each class is cheaper with its own decision
-        plain = self.rows.costs.shape == (2, 2) and not self.posteriors
-        return plain and bool(np.all(apart) and (self.target > 0).all())
-
-    def cut_odds(self, odds: np.ndarray) -> np.ndarray:
-        "(N,) decisions by calibrated log-odds, at the threshold as `bayes_decisions` up to rounding."
-        if self.shift:
-            shares = self.fits._shares_outside()
-            odds = odds + np.log(self.target[1] / self.target[0]) - (shares[:, 1] - shares[:, 0])
-        cut = bayes_threshold(self.costs, log_odds=True)
-        return (odds >= cut - 1e-12 * (1 + np.abs(cut))).view(np.int8)
-
-    def _tuned(self) -> tuple:
-        "The threshold on ranks that was best on the other folds."
-        self.notes += self.fits.notes
-        if not len(self.fits._fold):
-            return self.instead()
-        order, decisions = self.fits._sorted(self.name), np.empty(len(self.rows), np.intp)
-        rows, rank = replace(self.rows, models={}, ids=None).take(order), self.fits._rank(self.name)[order]
-
-        def others(inside, outside):
-            there = rows.take(inside)
-            if self.asked is None and (there.class_sizes == 0).any():
-                self.notes.append(f"{self.name}: a class is missing outside one fold; it got {_CONSTANT}.")
-                return np.full(len(outside), self.constant(), np.intp)
-            return (rank[outside] >= self.best(there, rank[inside]).threshold).astype(np.intp)
-
-        decisions[order] = out_of_fold(self.fits._fold[order], others)
-        return decisions, None
-
-    def best(self, rows: Samples, values: np.ndarray):
-        "The best threshold on some rows."
-        if (rows.class_sizes == 0).any():
-            raise ValueError("samples: a class has no sample where the cut is chosen; give threshold=")
-        costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
-        how: dict = {"sample_weight": rows.sample_weight, "require": self.asked}
-        return best_threshold(rows.y, values, costs, priors=self.target if self.shift else None, **how)
-
-    def constant(self) -> int:
-        "The best decision for everybody."
-        return naive_decision(self.rows.costs, self.target)
-
-    def instead(self) -> tuple:
-        "Where nothing can be fitted."
-        if self.asked is not None:
-            raise ValueError(f"require: {' '.join(self.notes[1:])} Nothing can be chosen: leave require out")
-        if self.kind == "posteriors":
-            self.rule = "bayes"
-            self.notes.append(f"{self.name}: its posteriors were taken at their word.")
-            return self._bayes()
-        self.notes.append(f"{self.name}: scores need a threshold, so everybody got {_CONSTANT}.")
-        return np.full(len(self.rows), self.constant(), np.intp), None
-
-    def cut(self) -> tuple[float, float, float]:
-        "Threshold of the rule to install, and from where to where it decides alike; NaN where there is none."
-        fitted = self.rule not in FITTED or len(self.fits._fold)
-        if self.rule == "calibrated":
-            fitted = len(self.fits._evidence(self.name))
-        queued = self.capacity is not None
-        if not fitted or queued or self.kind == "decisions" or self.rows.costs.shape != (2, 2):
-            return np.nan, np.nan, np.nan
-        content = self.content()
-        at, low, high = (_read_number(content[end]) for end in _ENDS)
-        return at, low, high
-
-    def described(self) -> dict:
-        "How the rule fitted on all rows decides, but for a cut."
-        known, costs = None, self.rows.costs
-        if self.rule == "calibrated":
-            known = self.fits._remembered((self.name, "knots"), self.knots)
-        shift = self.stated if known is None else self.shift
-        content = {
-            "model": self.name,
-            "rule": self.rule,
-            "values": self.kind,
-            "classes": [_plain(label) for label in costs.classes],
-            "decisions": [_plain(label) for label in costs.decisions],
-            "by": "label" if self.kind == "decisions" else _BY.get(self.rule, _BY_COST),
-            **dict.fromkeys(_ENDS),
-            "calibration": known,
-            "right_at": None if not shift else np.asarray(shift["train_priors"], float).tolist(),
-            "priors": self.target.tolist(),
-            "costs": costs.array.tolist(),
-            "own_costs": self.rows.own is not None,
-            "costs_checked": self.checked,
-        }
-        if self.asked is not None and self.kind != "decisions":
-            keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in self.asked]
-            content["require"] = [[key, float(one.limit)] for key, one in zip(keys, self.asked)]
-        return content
-
-    def content(self, threshold: float | None = None) -> dict:
-        "How the rule fitted on all rows decides, as its file has it; of a cut that was found elsewhere."
-        content, costs = self.described(), self.rows.costs
-        alone = content["own_costs"] and content["by"] == _BY_COST
-        if alone or content["by"] == "label" or costs.shape != (2, 2):
-            return content
-        return content | self.ends(content, self.stated_cut() if threshold is None else threshold)
-
-    def knots(self) -> dict:
-        "The calibration as numbers, fitted on all rows."
-        return _knots(_fit_calibration(self.fits, self.name), len(self.rows))
-
-    def stated_cut(self) -> float:
-        "The cut that was tuned on all rows, or that of the costs; NaN where the rule says no number."
-        if self.rule == "tuned":
-            return self.best(self.rows, _cut(self.model)).threshold
-        at = self.stated.get("train_priors", self.target)
-        gain = self.rows.costs.array * (self.target / np.where(at > 0, at, 1))[:, None]
-        return bayes_threshold(gain) if self.rule == "bayes" and (np.ptp(gain, axis=1) > 0).any() else np.nan
-
-    def ends(self, content: dict, at: float) -> dict:
-        "Threshold, and the values seen on both sides of it; nothing where no one value tells."
-        weight, scores = self.rows.sample_weight, self.kind == "scores"
-        order = self.fits._sorted(self.name) if scores else np.arange(len(self.rows))
-        seen, least = _cut(self.model)[order if weight is None else order[weight[order] > 0]], at
-        if content["by"] != "cut":
-            least = _least_positive(content, seen if scores else None)
-        if least is None:
-            return {}
-        below, above = seen < least, seen >= least
-        same = seen.max(initial=-np.inf, where=below), seen.min(initial=np.inf, where=above)
-        at = min(at, same[1]) if at == at else least  # what is within rounding of a cut is above it
-        return dict(zip(_ENDS, map(_stored, (at, *same))))
-
-    def limited(self, decisions: np.ndarray, logs) -> np.ndarray:
-        "At most `capacity` positive decisions: those that are expected to save the most; ties at random."
-        place, chance = self.queue(logs)[0], np.zeros(len(self.rows))
-        counting = self.rows.counting  # nobody else stands in the queue
-        chance[counting] = self.fits.random(1).random(len(counting))
-        wanted = counting[decisions[counting] == 1]
-        first = wanted[np.lexsort((chance[wanted], place[wanted]))]
-        kept = within_capacity(self.capacity, self.rows, first)
-        if len(kept) < len(wanted):
-            how = "drawn at random, for decisions have no order" if self.kind == "decisions" else "the best"
-            self.notes.append(
-                f"{self.name}: {len(kept)} of {len(wanted)} positive decisions {_WITHIN} ({how})."
-            )
-        limited = np.zeros_like(decisions)
-        limited[kept] = 1
-        return limited
-
-    def queue(self, logs) -> tuple[np.ndarray, np.ndarray]:
-        "(N,) places, 0 first, equal ones tied, and (N,) what deciding 1 in place of 0 is expected to save."
-        if len(self.rows.costs.decisions) != 2:
-            raise ValueError(f"capacity: limits the second of two decisions; got {self.rows.costs.decisions}")
-        costs = self.costs.array if self.rows.own is not None else self.costs.array[None]
-        each = costs[:, :, 0] - costs[:, :, 1]
-        if logs is None or not len(logs):
-            saving = np.zeros(len(self.rows))
-        else:
-            p = np.exp(logs)
-            saving = sum(p[:, i] * each[:, i] for i in range(p.shape[1]))
-            saving[even(p, each)] = 0
-        if self.kind == "decisions":
-            return np.zeros(len(self.rows), np.intp), saving
-        if len(self.target) != 2:
-            return _places(-saving), saving
-        if self.rule not in _BY_COSTS:  # as the installed rule has them, which reads no costs
-            return _places(-self.fits._rank(self.name)), saving
-        rank = self.fits._rank(self.name)
-        seen = each if len(each) == 1 else each[self.rows.counting]
-        if (seen == seen[0]).all():
-            return _places(-np.sign(seen[0, 1] - seen[0, 0]) * rank), saving
-        return _places(-saving, -rank), saving
+def _in_their_order(samples: Samples) -> Samples:
+    "The rows by ascending id; clusters as numbers, so that they can be counted."
+    rows = samples if samples.order is None else samples.take(samples.order)
+    return rows if rows.clusters is None else replace(rows, clusters=numbered(rows.clusters)[1])
 
 
-def _places(*keys: np.ndarray) -> np.ndarray:
-    "(N,) dense ranks by the first key, then by the next; equal ones share a rank."
-    order = np.argsort(keys[0], kind="stable")
-    if len(keys) > 1 and (np.diff(keys[0][order]) == 0).any():
-        order = np.lexsort(keys[::-1])
-    step = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
-    place = np.empty(len(order), np.intp)
-    place[order] = np.concatenate([[0], np.cumsum(step)])
-    return place
-
-
-_BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
-_CONSTANT = "the decision that is best for everybody"
-_WITHIN = "were within the capacity"  # of the first draw
-
-
-def _at_costs(rows: Samples, costs, order: np.ndarray | None) -> Samples:
+def _at_costs(rows: Samples, costs) -> Samples:
     "The rows at other costs, of the same labels."
     table = not_gained(as_costs(costs, classes=rows.costs))
     if isinstance(table, CostMatrix):
         return replace(rows, costs=table, own=None)
     if len(table) != len(rows):
         raise ValueError(f"costs: of {len(table)} samples, but there are {len(rows)}; one each is needed")
-    own = table if order is None else table[order]
-    return replace(rows, costs=own.mean(rows.sample_weight), own=own)
+    return replace(rows, costs=table.mean(rows.sample_weight), own=table)
+
+
+def _told(rows: Samples, how: "_How", rules: list, tell: Callable) -> Any:
+    "(D, N, ...) what is said of each row in each draw."
+    values, own, out = rows.models[how.name].values, rows.own, None
+    for d, draw in enumerate(rules):
+        for at, content in draw:
+            said = tell(content, values.take(at, axis=0), None if own is None else own.array.take(at, axis=0))
+            if out is None:
+                out = np.empty((len(rules), len(rows), *said.shape[1:]), said.dtype)
+            out[d, at] = said
+    return out
+
+
+def _decided(content: dict, x: np.ndarray, own) -> np.ndarray:
+    "(N,) columns of the costs; decisions are such already."
+    chosen = x if content["values"] == "decisions" else chosen_by(content, x, own)
+    return chosen.astype(np.min_scalar_type(-len(content["decisions"])))  # of many draws
+
+
+def _believed(content: dict, x: np.ndarray, own) -> np.ndarray:
+    "(N, K) posteriors."
+    return believed(content, x)[0]
+
+
+def _lacking(rows: Samples, some: np.ndarray) -> bool:
+    "Is a class missing among some rows that count?"
+    weight = None if rows.sample_weight is None else rows.sample_weight[some]
+    return bool((np.bincount(rows.y[some], weight, len(rows.costs.classes)) == 0).any())
+
+
+def _constant(rows: Samples, how: "_How") -> np.ndarray:
+    "(N,) the best decision for everybody."
+    at = rows.shares if how.priors is None else how.priors
+    return np.full(len(rows), naive_decision(rows.costs, at), np.intp)
+
+
+def _queue(rows: Samples, how: "_How", p) -> tuple[np.ndarray, np.ndarray]:
+    "(N,) places, 0 first, equal ones tied, and (N,) what deciding 1 in place of 0 is expected to save."
+    if len(rows.costs.decisions) != 2:
+        raise ValueError(f"capacity: limits the second of two decisions; got {rows.costs.decisions}")
+    costs = rows.costs.array[None] if rows.own is None else rows.own.array
+    each, saving = costs[:, :, 0] - costs[:, :, 1], np.zeros(len(rows))
+    if len(p):
+        saving = np.einsum("ni,ni->n", p, np.broadcast_to(each, p.shape))
+        saving[even(p, each)] = 0
+    if how.kind == "decisions":
+        return np.zeros(len(rows), np.intp), saving
+    keys = [-saving]
+    if len(rows.costs.classes) == 2:
+        x = _cut(rows.models[how.name])
+        rank = np.searchsorted(np.unique(x[rows.counting]), x, side="right")
+        seen = each if len(each) == 1 else each[rows.counting]
+        if how.rule not in _BY_COSTS:  # as the installed rule has them, which reads no costs
+            keys = [-rank]
+        elif (seen == seen[0]).all():
+            keys = [-np.sign(seen[0, 1] - seen[0, 0]) * rank]
+        else:
+            keys.append(-rank)
+    order = np.lexsort(keys[::-1])
+    step = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    place = np.empty(len(order), np.intp)
+    place[order] = np.concatenate([[0], np.cumsum(step)])
+    return place, saving
 
 
 def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray:
@@ -1055,139 +781,248 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     queue = places.astype(np.intp)
     queue = queue[mass[queue] > 0]
     capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
-    return queue[: _room(capacity, mass[queue], mass.sum())]
+    return queue[: room(capacity, mass[queue], mass.sum())]
 
-
-def _room(capacity: float, mass: np.ndarray, total: float) -> int:
-    "How many at the head of a queue, of such masses, a capacity (from `check_capacity`) has room for."
-    if isinstance(capacity, int):
-        return capacity
-    return int(np.count_nonzero(np.cumsum(mass) <= capacity * total * (1 + 1e-12)))
-
-
-def _limit(capacity: float, decisions: list) -> int | float:
-    "A capacity of a rule; `ValueError` unless it has two decisions."
-    if len(decisions) != 2:
-        raise ValueError(f"capacity: limits the second of two decisions; the rule has {decisions}")
-    return check_capacity(capacity)
-
-# %% ../nbs/07_policies.ipynb #pol032
+# %% ../nbs/07_policies.ipynb #pol030
 #| code-fold: true
+class _How(NamedTuple):
+    "How one model is decided about, settled for all rows."
+
+    name: str
+    kind: str
+    rule: Rule
+    priors: np.ndarray | None = None  # of the deployment, as asked
+    asked: tuple | None = None  # what is required
+    at: np.ndarray | None = None  # shares at which posteriors that are taken at their word are right
+    checked: dict | None = None  # whether costs of rows tell the class
+
+
+def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, require=None, there=None):
+    "How a model is decided about, and what is to be said; `ValueError` for a rule that it cannot follow."
+    model, notes = rows.models[check_choice(name, tuple(rows.models), "name")], list[str]()
+    target, asked = rows.target_priors(priors), None
+    check_choice(rule, RULES, "rule")
+    if require is not None:
+        asked = read_requirements(require, rows.costs)
+        _check_required(rows, model.kind, rule, capacity)
+        if model.kind == "decisions":
+            asked, said = None, f"{name}: its decisions were taken as they are, whatever was required."
+        else:
+            kept, rule = " and ".join(map(str, asked)), "tuned"
+            said = f"Required: {kept}. The cut is the cheapest that kept to it on other folds."
+        notes.append(said)
+    rule = _possible(rows, model.kind, rule)
+    given, at, said = None, None, getattr(model, "priors", None)
+    if priors is not None:
+        given, at, there = target, rows.shares, priors
+    if said is not None:
+        at = rows.target_priors(there) if isinstance(said, str) else said
+        at = None if np.array_equal(at, target) else at
+    checked = _checked_costs(rows, notes) if rule in _BY_COSTS and rows.own is not None else None
+    return _How(name, model.kind, rule, given, asked, at, checked), notes
+
+
+def _check_required(rows: Samples, kind: str, rule: str, capacity):
+    "`ValueError` where no cut keeps to what is required."
+    if rows.costs.shape != (2, 2):
+        raise ValueError(
+            "require: one cut keeps to it, of two classes and two decisions; take one class against all "
+            "others as two, or answer only where certified_threshold(y_true, model) allows it"
+        )
+    if capacity is not None:
+        raise ValueError(
+            "require: beside capacity= it could be broken by the limit; a share that can be decided "
+            "positive is a requirement, too: require={'workload': 0.1}"
+        )
+    if kind != "decisions" and rule not in FITTED:
+        raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
+
+
+def _possible(rows: Samples, kind: str, rule: Rule) -> Rule:
+    "The rule that is applied; `ValueError` for one that makes no sense for the model."
+    K, M = rows.costs.shape
+    if kind == "decisions":
+        return "as given"
+    if rule == "tuned" and (K, M) != (2, 2):
+        raise ValueError(f"rule: 'tuned' takes two classes and decisions, not {K}, {M}; use 'calibrated'")
+    if kind == "scores" and rule in ("as given", "bayes"):
+        raise ValueError(f"rule: {rule!r} needs posteriors, not scores; use 'calibrated' or 'tuned'")
+    if rule == "as given" and not set(rows.costs.classes) <= set(rows.costs.decisions):
+        raise ValueError("rule: 'as given' needs a decision called as each class; use 'bayes'")
+    return rule
+
+
+def _checked_costs(rows: Samples, notes: list) -> dict:
+    "Whether the rows' own costs, by which the rule decides, tell the class; `ValueError` if they do."
+    told, few = rows.told_by_costs, rows.few_for_costs
+    if rows.costs_known:
+        tells = f"{told}. It was declared" if told else "It was declared"
+        notes.append(Note("declared", tells=tells))
+        return {"declared": True, "told": told, "few": few}
+    refuse_told(told)
+    if few:
+        notes.append(Note("few to tell"))
+    return {"declared": False, "told": "", "few": few}
+
+
 def _cut(model) -> np.ndarray:
     "(N,) what a threshold cuts: the scores, or the posterior of class 1."
     return model.values if model.kind == "scores" else model.values[:, 1]
 
 
-_FITTED = 25_000  # samples of a class that a calibration map is fitted to, at the most
+def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -> tuple[dict, bool]:
+    """How the rule that is fitted on `some` rows decides, as its file has it, by a `cut` that was found
+    elsewhere or the best one; are the classes separated?
+    """
+    known, apart, at, costs, model = None, False, how.at, rows.costs, rows.models[how.name]
+    own = rows.own is not None
+    if some is not None and how.rule == "tuned":
+        rows = replace(rows, models={how.name: model}).take(some)
+    elif some is not None:  # a calibration reads no costs
+        rows = replace(rows, models={}, own=None).take(some)
+    if how.rule == "calibrated":
+        known, apart = _calibrated(rows, model, some)
+        at = None if how.priors is None else rows.shares
+    content = {
+        "model": how.name,
+        "rule": how.rule,
+        "values": how.kind,
+        "classes": [_plain(label) for label in costs.classes],
+        "decisions": [_plain(label) for label in costs.decisions],
+        "by": "label" if how.kind == "decisions" else _BY.get(how.rule, BY_COST),
+        **dict.fromkeys(_ENDS),
+        "calibration": known,
+        "right_at": None if at is None else np.asarray(at, float).tolist(),
+        "priors": (rows.shares if how.priors is None else how.priors).tolist(),
+        "costs": costs.array.tolist(),
+        "own_costs": own,
+        "costs_checked": how.checked,
+    }
+    if how.asked is not None:
+        keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in how.asked]
+        content["require"] = [[key, float(one.limit)] for key, one in zip(keys, how.asked)]
+    if how.rule == "tuned":
+        content["threshold"] = _stored(_best_cut(rows, how) if cut is None else cut)
+    elif known is not None and how.kind == "posteriors" and costs.shape == (2, 2) and not own:
+        content["threshold"] = _stored(_least_positive(content, None))
+    return content, apart
 
 
-def _thinned(y: np.ndarray, weight) -> tuple[np.ndarray, np.ndarray]:
-    "Every other row, or fewer, of classes that have very many; and the weights that make up for it."
-    if weight is not None and not weight.all():
-        used = np.flatnonzero(weight)
-        kept, weight = _thinned(y[used], weight[used])
-        return used[kept], weight
-    sizes = np.bincount(y)
-    step = -(-sizes // _FITTED)
-    order = np.argsort(y, kind="stable")
-    place = np.empty(len(y), np.intp)
-    place[order] = np.arange(len(y)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kept = np.flatnonzero(place % np.maximum(step, 1)[y] == 0)
-    return kept, step[y[kept]] * (1.0 if weight is None else weight[kept])
+def _best_cut(rows: Samples, how: _How) -> float:
+    "The best threshold on some rows."
+    if (rows.class_sizes == 0).any():
+        raise ValueError("samples: a class has no sample where the cut is chosen; give threshold=")
+    costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
+    options: dict = {"priors": how.priors, "sample_weight": rows.sample_weight, "require": how.asked}
+    return best_threshold(rows.y, _cut(rows.models[how.name]), costs, **options).threshold
 
 
-def _fit_calibration(fits: "CrossFit", name: str):
-    "A calibration fitted to all rows."
-    rows = fits._rows
+def _shown(rows: Samples, how: _How, content: dict) -> dict:
+    "The same with its threshold, and the values seen on both sides of it; nothing where no one value tells."
+    by = content["by"]
+    if by == "label" or rows.costs.shape != (2, 2) or rows.own is not None and by == BY_COST:
+        return content
+    seen = _cut(rows.models[how.name])[rows.counting]
+    least = at = _read_number(content["threshold"])
+    if by != "cut":
+        least = _least_positive(content, np.sort(seen) if how.kind == "scores" else None)
+    if least is None:
+        return content | dict.fromkeys(_ENDS)
+    if how.rule == "bayes":
+        right = how.at if how.at is not None else np.array(content["priors"])
+        gain = rows.costs.array * (np.array(content["priors"]) / np.where(right > 0, right, 1))[:, None]
+        at = bayes_threshold(gain) if (np.ptp(gain, axis=1) > 0).any() else np.nan
+    same = seen.max(initial=-np.inf, where=seen < least), seen.min(initial=np.inf, where=seen >= least)
+    if how.rule not in ("bayes", "tuned") or at != at:
+        at = least
+    at = min(at, same[1])  # what is within rounding of a cut is above it
+    return content | dict(zip(_ENDS, map(_stored, (at, *same))))
+
+
+def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
+    """The least number from 0 to 1 that is decided positive, or of the ascending `seen`; inf or -inf
+    where none is or all are; None where higher ones are decided negative.
+    """
+
+    def positive(place):
+        x = place.view(float) if seen is None else seen[place]  # numbers from 0 to 1 ascend as their bits do
+        return chosen_by(content, x) == 1
+
+    low, high = 0, np.float64(1).view(np.int64) if seen is None else len(seen) - 1
+    ends = positive(np.array([low, high])).tolist()
+    if ends[0] or not ends[1]:
+        return {(True, True): -np.inf, (False, False): np.inf}.get(tuple(ends))
+    while high - low > 1:
+        grid = np.append(np.arange(low, high, max((high - low) // 1000, 1)), high)
+        k = int(positive(grid).argmax())
+        low, high = grid[k - 1], grid[k]
+    return float(np.int64(high).view(float) if seen is None else seen[high])
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+_BY = {"label": "label", "tuned": "cut", "as given": "most probable class"}
+_ENDS = ("threshold", "same_from", "same_to")
+
+
+def _read_number(stored) -> float:
+    return np.nan if stored is None else float(stored)
+
+
+def _stored(value) -> float | str | None:
+    "A number as JSON has it: None for NaN, text where it is infinite."
+    value = np.nan if value is None else float(value) + 0.0  # no -0
+    return None if value != value else value if np.isfinite(value) else str(value)
+
+# %% ../nbs/07_policies.ipynb #pol032
+#| code-fold: true
+_FITTED = 15_000  # samples of a class that a calibration map is fitted to, at the most
+
+
+def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
+    "A calibration fitted to rows, which are `some` of the model's, as numbers; are the classes separated?"
     if (rows.class_sizes == 0).any():
         raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
-    if rows.models[name].kind == "scores":
-        values, units = rows.models[name].values, rows.counting
-        units = units if rows.clusters is None else np.unique(rows.clusters[units])
-        return IsotonicCalibrator().fit(values, rows.y == 1, rows.sample_weight, n_units=len(units))
-    return _scale(fits, name)[0]
+    y, weight = rows.y, rows.sample_weight
+    if model.kind == "scores":
+        units = len(rows.counting)
+        if rows.clusters is not None:
+            units = int(np.count_nonzero(np.bincount(rows.clusters[rows.counting])))
+        scores = model.values if some is None else model.values.take(some)
+        steps = IsotonicCalibrator().fit(scores, y == 1, weight, n_units=units)
+        return {part: [*map(_stored, getattr(steps, f"{part}_"))] for part in _STEPS}, False
+    kept, weight = _thinned(y, weight, _FITTED)
+    floor, place = 0.5 / len(rows.counting), kept if some is None else some.take(kept)
+    logs = np.log(np.maximum(model.values.take(place, axis=0), floor))  # no 0
+    fitted, apart = _fit_scale(logs, y[kept], weight)
+    return {"alpha": float(fitted.alpha_), "beta": fitted.beta_.tolist(), "floor": floor}, apart
 
 
-def _scale(fits: "CrossFit", name: str) -> tuple:
-    "The scale fitted to all rows, and whether the classes were separated."
-    return fits._remembered((name, "scale"), lambda: _fit_scale(*_to_scale(fits, name)[2]))
+_STEPS = ("low", "high", "log_odds")
 
 
-def _to_scale(fits: "CrossFit", name: str) -> tuple:
-    "Log-posteriors (N, K), the rows that a scale is fitted to, and these: logarithms, classes, weights."
-    rows = fits._rows
-    kept, weight = fits._remembered(("thinned",), lambda: _thinned(rows.y, rows.sample_weight))
-
-    def make():
-        x = np.log(np.maximum(rows.models[name].values, 0.5 / len(rows.counting)))  # no 0
-        return x, kept, (x[kept], rows.y[kept], weight)
-
-    return fits._remembered((name, "to scale"), make)
+def _thinned(y: np.ndarray, weight, most: int) -> tuple[np.ndarray, np.ndarray]:
+    "Every other row, or fewer, of classes that have very many; and the weights that make up for it."
+    used = y if weight is None else np.where(weight > 0, y, -1)
+    places = [np.flatnonzero(used == k) for k in range(y.max() + 1)]
+    steps = [-(-len(place) // most) for place in places]
+    kept = np.concatenate([place[:: max(step, 1)] for place, step in zip(places, steps)])
+    return kept, np.array(steps)[y[kept]] * (1.0 if weight is None else weight[kept])
 
 
-def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray, start=None) -> tuple:
-    "A fitted `AffineCalibrator`, and whether the classes were separated."
+def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[AffineCalibrator, bool]:
+    "A fitted `AffineCalibrator`, of many rows from where some of them lead; are the classes separated?"
+    start = None
+    if len(y) > _FITTED // 2:
+        few, heavier = _thinned(y, weight, _FITTED // 10)
+        start, apart = _fit_scale(logs[few], y[few], heavier)
+        start = None if apart else start
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         fitted = AffineCalibrator().fit(logs, y, sample_weight=weight, start=start)
     return fitted, bool(caught)
-
-
-def _cross_calibrated(fits: "CrossFit", name: str) -> tuple[np.ndarray, list]:
-    """(N,) log-odds of two classes, (N, K) log-posteriors of more, calibrated on the other folds; (0,) where
-    that is not possible; and notes.
-    """
-    rows, fold = fits._rows, fits._fold
-    kind = rows.models[name].kind
-    if kind == "decisions" or not len(fold):
-        return np.empty(0), []
-    if fits._lacking():
-        return np.empty(0), [f"{name}: a class is missing outside one fold, so nothing is calibrated."]
-    if kind == "scores":
-        return _by_steps(fits, name), []
-    out, apart = _by_scale(fits, name)
-    which = "" if _scale(fits, name)[1] else " once one fold is left out"
-    note = f"{name}: it separates the classes{which}, so calibrated posteriors are surer than the data are."
-    return out, [note] if apart else []
-
-
-def _by_steps(fits: "CrossFit", name: str) -> np.ndarray:
-    "(N,) log-odds of scores, sorted once."
-    rows, order = fits._rows, fits._sorted(name)
-    columns = rows.models[name].values, rows.y == 1, rows.sample_weight, rows.clusters
-    s, positive, weight, cluster = (None if values is None else values[order] for values in columns)
-
-    def others(inside, outside):
-        inside = inside if weight is None else inside[weight[inside] > 0]
-        units = len(inside) if cluster is None else np.count_nonzero(np.bincount(cluster[inside]))
-        mass = None if weight is None else weight[inside]
-        return IsotonicCalibrator().fit(s[inside], positive[inside], mass, n_units=units).odds(s[outside])
-
-    out = np.empty(len(rows))
-    out[order] = out_of_fold(fits._fold[order], others)
-    return out
-
-
-def _by_scale(fits: "CrossFit", name: str) -> tuple[np.ndarray, bool]:
-    "(N,) log-odds of posteriors of two classes, (N, K) log-posteriors of more; and are they separated?"
-    fold, (x, kept, (at, y, weight)), found = fits._fold, _to_scale(fits, name), []
-    step = fits._remembered((name, "step"), lambda: x[:, 1] - x[:, 0])
-    whole, apart = _scale(fits, name)
-
-    def others(inside, outside):
-        used = fold[kept] != fold[outside[0]]
-        fitted, separated = _fit_scale(at[used], y[used], weight[used], None if apart else whole)
-        found.append(separated)
-        if x.shape[1] == 2:
-            return fitted.alpha_ * step[outside] + (fitted.beta_[1] - fitted.beta_[0])
-        return fitted.transform(x[outside], log=True)
-
-    return out_of_fold(fold, others), any(found)
-
-
-def _coded_clusters(rows: Samples) -> Samples:
-    "Clusters as numbers, so that they can be counted."
-    return rows if rows.clusters is None else replace(rows, clusters=numbered(rows.clusters)[1])
 
 # %% ../nbs/07_policies.ipynb #pol033
 class IsotonicCalibrator:
@@ -1287,36 +1122,31 @@ class IsotonicCalibrator:
         ValueError
             Before `fit`, and for NaN.
         """
-        odds = self.odds(scores)
+        if not hasattr(self, "log_odds_"):
+            raise ValueError("IsotonicCalibrator: not fitted; call fit(scores, y_true) first")
+        odds = step_odds(check_scores(scores), self.low_, self.high_, self.log_odds_)
         logs = np.column_stack([log_expit(-odds), log_expit(odds)])
         return logs if log else np.exp(logs)
 
-    def odds(self, scores: Vector) -> np.ndarray:
-        """Logarithms of the odds of class 1.
-
-        Parameters
-        ----------
-        scores : array_like
-            (N,) numbers
-
-        Returns
-        -------
-        ndarray
-            (N,)
-        """
-        if not hasattr(self, "log_odds_"):
-            raise ValueError("IsotonicCalibrator: not fitted; call fit(scores, y_true) first")
-        s = check_scores(scores)
-        step = np.maximum(np.searchsorted(self.low_, s, side="right") - 1, 0)
-        above = np.minimum(step + (s > self.high_[step]), len(self.low_) - 1)
-        return (self.log_odds_[step] + self.log_odds_[above]) / 2
-
 # %% ../nbs/07_policies.ipynb #pol036
+def _part(name: str, doc: str, form: Callable = lambda part: part) -> Any:
+    "A part of the content, as an attribute."
+    return property(lambda self: form(self.content[name]), doc=doc)
+
+
+def _end(name: str, doc: str) -> Any:
+    "A number of the content, as an attribute; NaN with a capacity."
+    def end(self):
+        return np.nan if self.capacity is not None else _read_number(self.content[name])
+
+    return property(end, doc=doc)
+
+
 @result
 class DecisionRule(Result):
     """What goes into service: a rule fitted on all of some samples, for others, and a file. From `fit_rule`.
 
-    Labels in, labels out. The file is JSON; `run_rule` reads it with `numpy` alone.
+    Labels in, labels out. The file is JSON; `cost_eval.runner` decides by it with `numpy` alone, here too.
 
     Attributes
     ----------
@@ -1335,62 +1165,32 @@ class DecisionRule(Result):
 
     content: dict
 
-    @property
-    def model(self) -> str:
-        "Its name."
-        return self.content["model"]
-
-    @property
-    def rule(self) -> str:
-        "One of `RULES`."
-        return self.content["rule"]
-
-    @property
-    def kind(self) -> str:
-        'What the model hands over: "decisions", "posteriors" or "scores".'
-        return self.content["values"]
-
-    @property
-    def classes(self) -> tuple:
-        "Labels of the classes."
-        return tuple(self.content["classes"])
-
-    @property
-    def decisions(self) -> tuple:
-        "Labels of the decisions."
-        return tuple(self.content["decisions"])
+    model = _part("model", "Its name.")
+    rule = _part("rule", "One of `RULES`.")
+    kind = _part("values", 'What the model hands over: "decisions", "posteriors" or "scores".')
+    classes = _part("classes", "Labels of the classes.", tuple)
+    decisions = _part("decisions", "Labels of the decisions.", tuple)
+    priors = _part("priors", "(K,) shares of the classes that are decided for.", np.array)
+    otherwise = _part("otherwise", "The decision for rows without a value; None: they are refused.")
+    capacity = _part("capacity", "How many rows decided together get the second decision, or what share.")
+    expected = _part("expected", "What a case is expected to cost: cost, low, high, confidence, n.")
+    seen = _part("seen", "The rows it was fitted on: how many of each class and decision, and their range.")
+    made = _part("made", "By which package, from what rows, and when, if a report says so.")
+    same_from = _end("same_from", "The greatest value seen below the threshold.")
+    same_to = _end("same_to", "The least value seen from the threshold on.")
+    threshold = _end(
+        "threshold",
+        """The second of two decisions is taken for values of at least this much: of a cut the cut, of scores
+        that are calibrated the least one seen, of posteriors the least one there is. NaN where no one value
+        tells: for more decisions or classes, costs a row, a model whose higher values mean the first class,
+        and with a capacity, where a value is decided by the others beside it.
+        """,
+    )
 
     @property
     def costs(self) -> CostMatrix:
         "(K, M) costs that are decided by; where each row has its own, those of an average one."
         return CostMatrix(self.content["costs"], classes=self.classes, decisions=self.decisions)
-
-    @property
-    def priors(self) -> np.ndarray:
-        "(K,) shares of the classes that are decided for."
-        return np.array(self.content["priors"])
-
-    @property
-    def threshold(self) -> float:
-        """The second of two decisions is taken for values of at least this much: of a cut the cut, of scores
-        that are calibrated the least one seen, of posteriors the least one there is. NaN where no one value
-        tells: for more decisions or classes, costs a row, a model whose higher values mean the first class,
-        and with a capacity, where a value is decided by the others beside it.
-        """
-        return self._cut("threshold")
-
-    @property
-    def same_from(self) -> float:
-        "The greatest value seen below the threshold: cuts in (same_from, same_to] decide all seen alike."
-        return self._cut("same_from")
-
-    @property
-    def same_to(self) -> float:
-        "The least value seen from the threshold on."
-        return self._cut("same_to")
-
-    def _cut(self, part: str) -> float:
-        return np.nan if self.capacity is not None else _read_number(self.content[part])
 
     @property
     def over_folds(self) -> tuple[float, float]:
@@ -1403,31 +1203,6 @@ class DecisionRule(Result):
         "What was required of it, as `require=` of `fit_rule` takes it; empty where nothing was required."
         asked = self.content.get("require") or []
         return {tuple(key) if isinstance(key, list) else key: limit for key, limit in asked}
-
-    @property
-    def otherwise(self) -> Any:
-        "The decision for rows without a value; None: they are refused."
-        return self.content["otherwise"]
-
-    @property
-    def capacity(self) -> float | None:
-        "How many of the rows that are decided together can get the second decision, or which share of them."
-        return self.content["capacity"]
-
-    @property
-    def expected(self) -> dict:
-        "What a case is expected to cost: cost, low, high, confidence, n; empty where no report says so."
-        return self.content["expected"]
-
-    @property
-    def seen(self) -> dict:
-        "The rows it was fitted on: how many, of which class and decision, and the range of the values."
-        return self.content["seen"]
-
-    @property
-    def made(self) -> dict:
-        "By which package, from what rows, and when, if a report says so."
-        return self.content["made"]
 
     def decide(self, values: Any, costs: Costs | None = None, *, capacity: float | None = None) -> np.ndarray:
         """Decisions about other samples.
@@ -1459,7 +1234,7 @@ class DecisionRule(Result):
         UserWarning
             Where values lie outside those that the rule was fitted on, or a capacity parts equal cases.
         """
-        if costs is not None and self.content["by"] != _BY_COST:
+        if costs is not None and self.content["by"] != BY_COST:
             raise ValueError(f"costs: decided by {self.content['by']}, without costs; use rule='calibrated'")
         chosen, tied = self._decided(self._read(values), costs, capacity)
         for note in (*self._outside(values), *[_TIED] * tied):
@@ -1485,9 +1260,8 @@ class DecisionRule(Result):
         "Columns of the costs, and whether the capacity ends among equal cases."
         content = self.content
         if capacity is not None:
-            content = content | {"capacity": _limit(capacity, content["decisions"])}
-        own = self._costs_of(costs, len(x))
-        return _kept(content, _chosen(content, x, own), x, own)
+            content = content | {"capacity": limit(capacity, content["decisions"])}
+        return decided(content, x, self._costs_of(costs, len(x)))
 
     def look(self, values: Any) -> dict:
         """How values lie to those that the rule was fitted on.
@@ -1539,16 +1313,16 @@ class DecisionRule(Result):
         chosen, _ = self._decided(x, costs, capacity)
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x).reshape(len(x), -1)
-        believed = np.full((len(x), len(of_class)), np.nan)
+        trusted = np.full((len(x), len(of_class)), np.nan)
         paid = np.full((len(x), len(self.decisions)), np.nan)
-        if self.content["by"] == _BY_COST:
+        if self.content["by"] == BY_COST:
             own = self._costs_of(costs, len(x))
-            p = _believed(self.content, x)[0]
+            p = believed(self.content, x)[0].copy()
             p[np.isnan(stated).any(1)] = np.nan
             table = np.broadcast_to(self.costs.array if own is None else own, (len(x), *self.costs.shape))
-            believed, paid = p[:, -len(of_class) :], np.einsum("ni,nij->nj", p, table)
+            trusted, paid = p[:, -len(of_class) :], np.einsum("ni,nij->nj", p, table)
         columns = {f"stated{name}": stated[:, k] for k, name in enumerate(of_class)}
-        columns |= {f"calibrated{name}": believed[:, k] for k, name in enumerate(of_class)}
+        columns |= {f"calibrated{name}": trusted[:, k] for k, name in enumerate(of_class)}
         columns |= {f"cost of {label}": paid[:, j] for j, label in enumerate(self.decisions)}
         columns["decision"] = label_array(list(self.decisions), "decisions")[chosen]
         return pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
@@ -1597,19 +1371,13 @@ class DecisionRule(Result):
         ValueError
             For a file of a later release, and for what is no rule or lacks a part of one.
         """
-        text, name = str(path), "path"
-        if not isinstance(path, (str, Path)):
-            raise ValueError(f"path: a path or the text of a rule is needed, got {path!r:.60}")
-        if not text.lstrip().startswith("{"):
-            name = f"path: {text}"
-            if not Path(path).is_file():
-                raise ValueError(f"{name}: no such file, and no JSON of a rule")
-            text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+        rule = cls(read_rule(path))
         try:
-            content = json.loads(text, parse_constant=_no_number)
-        except ValueError as error:
-            raise ValueError(f"{name}: not complete JSON ({error}); use rule.to_json(path)") from None
-        return cls(_checked(content, name))
+            _check_parts(rule)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            why = f"damaged rule ({f'{error} is missing' if isinstance(error, KeyError) else error})"
+            raise ValueError(f"path: a {why}; write it again with rule.to_json(path)") from None
+        return rule
 
     def frame_columns(self) -> dict:
         "What the rule is, a line each."
@@ -1688,11 +1456,7 @@ class DecisionRule(Result):
 
     def _costs_of(self, costs: Costs | None, n: int) -> np.ndarray | None:
         "(K, M) or (N, K, M) that are decided by in place of the rule's."
-        if self.content["by"] != _BY_COST:
-            return None
-        if costs is None:
-            if self.content["own_costs"]:
-                raise ValueError("costs: judged at each row's own costs; give these, or costs=rule.costs")
+        if costs is None or self.content["by"] != BY_COST:
             return None
         table = as_costs(costs, classes=self.costs)
         if isinstance(table, ExampleCosts) and len(table) != n:
@@ -1700,148 +1464,50 @@ class DecisionRule(Result):
         return table.array
 
 
-_BY_COST, _BY = "least expected cost", {"tuned": "cut", "as given": "most probable class"}
 _TIED = "The capacity ends among equal cases: those that stand first were taken."
-_SCHEMA, _VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
-_ENDS = ("threshold", "same_from", "same_to")
 
 
 def _most(capacity: float) -> str:
     return f"{capacity} rows" if isinstance(capacity, int) else f"{capacity:.4g} of the rows"
 
 
-def _read_number(stored) -> float:
-    return np.nan if stored is None else float(stored)
+def _check_parts(rule: DecisionRule):
+    "`KeyError` for a part of a rule that is missing, `ValueError` for one of another kind or length."
+    content, (K, M) = rule.content, rule.costs.shape
+    check_choice(rule.rule, RULES, "rule")
+    check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
+    check_choice(content["by"], (*_BY.values(), BY_COST), "by")
+    check_flag(content["own_costs"], "own_costs")
+    check_priors(content["priors"], K)
+    if content["right_at"] is not None:
+        check_priors(content["right_at"], K, name="right_at")
+    if content["calibration"] is not None:
+        _check_knots(content["calibration"], rule.kind, K)
+    if content.get("prices") is not None:
+        raise ValueError("prices: of a requirement of more classes or decisions, which no rule decides by")
+    if rule.capacity is not None:
+        limit(rule.capacity, content["decisions"])
+    if rule.otherwise is not None and rule.otherwise not in rule.decisions:
+        raise ValueError(f"otherwise: {rule.otherwise!r} is not a decision")
+    for part in _ENDS:
+        if content[part] not in (None, "inf", "-inf"):
+            check_range(content[part], part, shape=())
+    if content["by"] == "cut" and content["threshold"] is None:
+        raise ValueError("threshold: a cut needs one")
+    if rule.require:
+        read_requirements(rule.require, rule.costs)
+    for part, size in (("classes", K), ("decisions", M)):
+        check_range(rule.seen[part], f"seen {part}", shape=(size,))
+    for part in ("model", "over_folds", "columns", "expected", "made"):
+        content[part]
 
 
-def _stored(value) -> float | str | None:
-    "A number as JSON has it: None for NaN, text where it is infinite."
-    value = float(value) + 0.0  # no -0
-    return None if value != value else value if np.isfinite(value) else str(value)
-
-# %% ../nbs/07_policies.ipynb #pol044
-def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
-    """Decide by the content of a rule's file, with `numpy` alone.
-
-    This function, the four below, `_room`, and `cheapest` and `even` of `core` are all it takes, with
-    `json.load` of what `to_json` wrote. Of a rule with a capacity the rows are decided together.
-
-    Parameters
-    ----------
-    content : dict
-        of the file
-    values : array_like
-        (N,) scores, decisions, or probabilities of the second of two classes; or (N, K) probabilities in the
-        order of the file's classes
-    costs : array_like, optional
-        (N, K, M) costs of each row, in the order of the file's classes and decisions; None: the file's
-
-    Returns
-    -------
-    ndarray
-        (N,) decisions, by label
-
-    Raises
-    ------
-    ValueError
-        For a missing value (NaN) or an unknown decision, where the rule names no decision for it.
-
-    Examples
-    --------
-    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
-    >>> run_rule(rule.content, [2, 3]).tolist()
-    [0, 1]
-    """
-    try:
-        chosen, labels = _chosen(content, values, costs), content["decisions"]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ValueError(f"content, values, costs: no rule, values or costs: {error!r}") from None
-    same_type = len({type(label) for label in labels}) == 1
-    return np.array(labels, None if same_type else object)[_kept(content, chosen, values, costs)[0]]
-
-
-def _kept(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, bool]:
-    "Decisions about rows without a value, too, and within the capacity; does that end among equal rows?"
-    lost = np.flatnonzero(chosen < 0)
-    if len(lost) and rule["otherwise"] is None:
-        raise ValueError(
-            f"values: {values[lost[0]]} in row {lost[0]} ({len(lost)} such rows); repair or drop them, or "
-            "declare a decision for them when the rule is made: otherwise="
-        )
-    chosen[lost] = rule["decisions"].index(rule["otherwise"]) if len(lost) else 0
-    return (chosen, False) if rule["capacity"] is None else _listed(rule, chosen, values, costs)
-
-
-def _listed(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, bool]:
-    "Decisions of which the capacity keeps the positive ones that save the most, of equal ones the first."
-    wanted, keys = np.flatnonzero(chosen == 1), [np.zeros(len(chosen))]
-    if rule["values"] != "decisions":
-        x = np.asarray(values, float)
-        keys = [-(x if x.ndim == 1 else x[:, -1])] if len(rule["classes"]) == 2 else []
-        if rule["by"] == "least expected cost":
-            c = np.asarray(rule["costs"] if costs is None else costs, float)
-            gain = np.broadcast_to(c[..., 0] - c[..., 1], (len(x), len(rule["classes"])))
-            keys.append(-(_believed(rule, x)[0] * gain).sum(1))
-    order = wanted[np.lexsort([key[wanted] for key in keys])]
-    room = _room(rule["capacity"], np.ones(len(order)), len(chosen))
-    listed = np.zeros_like(chosen)
-    listed[order[:room]] = 1
-    tied = 0 < room < len(order) and all(key[order[room - 1]] == key[order[room]] for key in keys)
-    return listed, bool(tied)
-
-
-def _chosen(rule: dict, values, costs) -> np.ndarray:
-    "(N,) column of the decision about each row; -1 where a value is missing or unknown."
-    classes, labels = rule["classes"], rule["decisions"]
-    if rule["values"] == "decisions":
-
-        def said(label):  # as core.written, with numpy alone: 1.0 is 1, in a column that misses a cell
-            whole = isinstance(label, (float, np.floating)) and label.is_integer()
-            return str(int(label) if whole else label)
-
-        place = {form(label): j for form in (said, lambda label: label) for j, label in enumerate(labels)}
-        return np.array([place.get(v, place.get(said(v), -1)) for v in values], np.intp)
-    x = np.asarray(values, float)
-    lost = np.isnan(x) if x.ndim == 1 else np.isnan(x).any(1)
-    x = np.where(lost if x.ndim == 1 else lost[:, None], 1 / len(classes), x)
-    if rule["by"] == "cut":
-        chosen = ((x if x.ndim == 1 else x[:, 1]) >= float(rule["threshold"])).astype(np.intp)
-    elif rule["by"] == "most probable class":
-        p = np.column_stack([1 - x, x]) if x.ndim == 1 else x
-        chosen = np.array([labels.index(label) for label in classes])[::-1][p[:, ::-1].argmax(1)]
-    else:
-        p, eps = _believed(rule, x)
-        c = np.asarray(rule["costs"] if costs is None else costs, float)
-        most = np.abs(c).max((-2, -1), keepdims=True)
-        c = c / np.where(most > 0, most, 1)
-        c = c - c.min(-1, keepdims=True)
-        chosen = cheapest(p, c, eps)
-    return np.where(lost, -1, chosen)
-
-
-def _believed(rule: dict, x: np.ndarray) -> tuple:
-    "(N, K) posteriors for the deployment, calibrated where the rule does so; and the rounding of each row."
-    fitted, one = rule["calibration"], np.finfo(np.float64).eps
-    if rule["values"] == "scores":
-        low, high, odds = (np.array(fitted[name], float) for name in ("low", "high", "log_odds"))
-        step = np.maximum(np.searchsorted(low, x, side="right") - 1, 0)
-        above = np.minimum(step + (x > high[step]), len(low) - 1)  # between two steps their mean
-        odds = (odds[step] + odds[above]) / 2
-        p, eps = np.exp(-np.logaddexp(0, np.column_stack([odds, -odds]))), np.full(len(x), one)
-    else:
-        p = np.column_stack([1 - x, x]) if x.ndim == 1 else x
-        single = (p[:, 1:].astype(np.float32) == p[:, 1:]).all(1)
-        eps = np.where(single & (fitted is None), np.finfo(np.float32).eps, one)
-        if fitted is not None:
-            logs = fitted["alpha"] * np.log(np.maximum(p, fitted["floor"])) + np.array(fitted["beta"])
-            p = np.exp(logs - logs.max(1, keepdims=True))
-            p = p / p.sum(1, keepdims=True)
-    if rule["right_at"] is not None:  # moved from these shares of the classes to the priors
-        at = np.array(rule["right_at"])
-        p = p * np.where(at > 0, np.array(rule["priors"]) / np.where(at > 0, at, 1), 0)
-        total = p.sum(1, keepdims=True)
-        p = p / np.where(total > 0, total, 1)
-    return p, eps
+def _check_knots(knots: dict, kind: str, K: int):
+    "The numbers of a calibration, as many as are needed."
+    if kind == "posteriors":
+        check_range([knots["alpha"], knots["floor"], *knots["beta"]], "calibration", shape=(K + 2,))
+    elif len({len(np.array(knots[part], float)) for part in _STEPS}) > 1:
+        raise ValueError("calibration: low, high and log_odds must be of one length")
 
 # %% ../nbs/07_policies.ipynb #pol045
 def fit_rule(
@@ -1858,7 +1524,7 @@ def fit_rule(
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
-    What it costs on the samples it was fitted on is too low; `decide` and `cross_fit` say what it costs.
+    What it costs on the samples it was fitted on is too low; `decide` and `CrossFit` say what it costs.
 
     Parameters
     ----------
@@ -1898,13 +1564,14 @@ def fit_rule(
     >>> rule.threshold, rule.decide([2, 3]).tolist()
     (2.5, [0, 1])
     """
-    check_choice(name, tuple(_check_samples(samples).models), "name")
-    folds = folds if folds is None else check_1d(folds, "folds", len(samples))[samples.counting]
-    samples = samples.take(samples.counting)
+    kept = _check_samples(samples).counting
+    folds = folds if folds is None else check_1d(folds, "folds", len(samples))[kept]
+    samples = samples.take(kept)
+    asked: dict = {"priors": priors, "require": require}
     content = {
-        "schema": _SCHEMA,
-        "version": _VERSION,
-        **_fitted(samples, name, check_choice(rule, RULES, "rule"), priors, require, threshold, capacity),
+        "schema": SCHEMA,
+        "version": VERSION,
+        **_content(samples, name, rule, cut=threshold, capacity=capacity, **asked),
         "over_folds": [None, None],
         **dict.fromkeys(("columns", "capacity", "otherwise")),
         "expected": {},
@@ -1923,145 +1590,42 @@ def fit_rule(
                 "costs.with_abstain(cost, label) adds one"
             )
         content["otherwise"] = named[0]
-    if capacity is not None:
-        content["capacity"] = _limit(capacity, decisions)
-    if folds is not None and content["threshold"] is not None and threshold is None:
-        content["over_folds"] = _over_folds(samples, name, rule, priors, folds, require)
     content["seen"] = _seen(content, samples, name)
+    if capacity is not None:
+        content["capacity"] = limit(capacity, decisions)
+    if folds is not None and content["threshold"] is not None and threshold is None:
+        parts = (samples.take(inside) for inside, _ in fold_parts(folds))
+        cuts = [
+            _read_number(_content(part, name, rule, **asked)["threshold"])
+            for part in parts
+            if (part.class_sizes > 0).all()
+        ]
+        content["over_folds"] = [_stored(end(cuts)) for end in (np.min, np.max)] if cuts else [None, None]
     return DecisionRule(content)
 
 
-def _fitted(samples: Samples, name: str, rule: str, priors, require, threshold=None, capacity=None) -> dict:
-    "How a rule decides that is fitted on all samples."
-    task = _Task(CrossFit(samples), name, rule, priors, capacity, require)
-    if threshold is not None:
-        check_range(threshold, "threshold", shape=(), ends="[]")
-        if task.rule != "tuned":
-            raise ValueError(f"threshold: rule {task.rule!r} has its own; rule='tuned' installs one")
-    return task.content(threshold)
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def _knots(calibrator, n: int) -> dict:
-    "A calibration as numbers."
-    if isinstance(calibrator, AffineCalibrator):
-        return {"alpha": float(calibrator.alpha_), "beta": calibrator.beta_.tolist(), "floor": 0.5 / n}
-    names = ("low", "high", "log_odds")
-    return {name: [_stored(v) for v in getattr(calibrator, f"{name}_")] for name in names}
-
-
-def _least_positive(content: dict, seen: np.ndarray | None) -> float | None:
-    """The least number from 0 to 1 that is decided positive, or of the ascending `seen`; inf or -inf
-    where none is or all are; None where higher ones are decided negative.
-    """
-
-    def positive(place):
-        x = place.view(float) if seen is None else seen[place]  # numbers from 0 to 1 ascend as their bits do
-        return _chosen(content, x, None) == 1
-
-    low, high = 0, np.float64(1).view(np.int64) if seen is None else len(seen) - 1
-    ends = positive(np.array([low, high])).tolist()
-    if ends[0] or not ends[1]:
-        return {(True, True): -np.inf, (False, False): np.inf}.get(tuple(ends))
-    while high - low > 1:
-        grid = np.append(np.arange(low, high, max((high - low) // 64, 1)), high)
-        k = int(positive(grid).argmax())
-        low, high = grid[k - 1], grid[k]
-    return float(np.int64(high).view(float) if seen is None else seen[high])
-
-
-def _over_folds(samples: Samples, name: str, rule: str, priors, folds, require) -> list:
-    "Least and greatest threshold of rules that were fitted without each fold."
-    found = []
-    for inside, _ in fold_parts(folds):
-        part = samples.take(inside)
-        if (part.class_sizes > 0).all():
-            found.append(_read_number(_fitted(part, name, rule, priors, require)["threshold"]))
-    ends = (np.min(found), np.max(found)) if found else (np.nan, np.nan)
-    return [_stored(end) for end in ends]
+def _content(samples: Samples, name: str, rule: Rule, *, cut=None, **asked) -> dict:
+    "How a rule decides and what it shows that is fitted on some samples, all of which count."
+    rows = _in_their_order(samples)
+    how, _ = _settled(rows, name, rule, **asked)
+    if cut is not None:
+        check_range(cut, "threshold", shape=(), ends="[]")
+        if how.rule != "tuned":
+            raise ValueError(f"threshold: rule {how.rule!r} has its own; rule='tuned' installs one")
+    return _shown(rows, how, _fit(rows, how, cut)[0])
 
 
 def _seen(content: dict, samples: Samples, name: str) -> dict:
     "What the rows were like: how many of each class and decision, and the range of the values."
-    model = samples.models[name]
-    x = model.values if model.kind != "decisions" else objects(content["decisions"])[model.values]
-    decided = _chosen(content, x, None if samples.own is None else samples.own.array)
+    model, own = samples.models[name], None if samples.own is None else samples.own.array
     seen: dict[str, Any] = {"rows": len(samples)}
-    for what, codes in (("classes", samples.y), ("decisions", decided)):
+    for what, codes in (("classes", samples.y), ("decisions", _decided(content, model.values, own))):
         seen[what] = np.bincount(codes, minlength=len(content[what])).tolist()
     if model.kind == "decisions":
         return seen
     x = _cut(model) if len(content["classes"]) == 2 else model.values
     ends = [[_stored(v) for v in np.atleast_1d(end)] for end in (x.min(0), x.max(0))]
     return seen | dict(zip(("low", "high"), (end if x.ndim == 2 else end[0] for end in ends)))
-
-
-def _no_number(text: str):
-    "`ValueError` for NaN and Infinity, which no file of a rule holds."
-    raise ValueError(f"{text} is no number")
-
-
-def _checked(content, name: str) -> dict:
-    "What was read from a file, if it is a rule of this release or an earlier one, each part of its kind."
-    if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
-        raise ValueError(
-            f'{name}: JSON, but no rule that rule.to_json(path) wrote (no "schema": {_SCHEMA!r})'
-        )
-    made = content.get("version")
-    if type(made) is not int or not 1 <= made <= _VERSION:
-        raise ValueError(
-            f"{name}: a rule of version {made!r}; cost_eval {version('cost_eval')} reads up to version "
-            f"{_VERSION}: install the release that wrote it"
-        )
-    try:
-        _check_parts(content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        why = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ValueError(f"{name}: a damaged rule ({why}); write it again with rule.to_json(path)") from None
-    return content
-
-
-def _check_parts(content: dict):
-    "`KeyError` for a part of a rule that is missing, `ValueError` for one of another kind or length."
-    rule = DecisionRule(content)
-    (K, M), seen = rule.costs.shape, rule.seen
-    check_choice(rule.rule, RULES, "rule")
-    check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
-    check_choice(content["by"], ("label", *_BY.values(), _BY_COST), "by")
-    check_flag(content["own_costs"], "own_costs")
-    check_priors(content["priors"], K)
-    if content["right_at"] is not None:
-        check_priors(content["right_at"], K, name="right_at")
-    if content["calibration"] is not None:
-        _check_knots(content["calibration"], rule.kind, K)
-    if content.get("prices") is not None:
-        raise ValueError("prices: of a requirement of more classes or decisions, which no rule decides by")
-    if rule.capacity is not None:
-        _limit(rule.capacity, content["decisions"])
-    if rule.otherwise is not None and rule.otherwise not in rule.decisions:
-        raise ValueError(f"otherwise: {rule.otherwise!r} is not a decision")
-    for part in _ENDS:
-        if content[part] not in (None, "inf", "-inf"):
-            check_range(content[part], part, shape=())
-    if content["by"] == "cut" and content["threshold"] is None:
-        raise ValueError("threshold: a cut needs one")
-    if rule.require:
-        read_requirements(rule.require, rule.costs)
-    for part, size in (("classes", K), ("decisions", M)):
-        check_range(seen[part], f"seen {part}", shape=(size,))
-    for part in ("model", "over_folds", "columns", "expected", "made"):
-        content[part]
-
-
-def _check_knots(knots: dict, kind: str, K: int):
-    "The numbers of a calibration, as many as are needed."
-    if kind == "posteriors":
-        check_range([knots["alpha"], knots["floor"], *knots["beta"]], "calibration", shape=(K + 2,))
-    elif len({len(np.array(knots[part], float)) for part in ("low", "high", "log_odds")}) > 1:
-        raise ValueError("calibration: low, high and log_odds must be of one length")
 
 # %% ../nbs/07_policies.ipynb #pol038
 #| code-fold: true
@@ -2086,7 +1650,7 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np
     label = rows.costs.classes[int(sizes.argmin())]
     if smallest < 2:
         return np.empty(0, np.intp), [
-            f"Class {label} has {smallest} {what}: nothing can be calibrated or tuned."
+            Note("class small", label=label, smallest=smallest, what=what)
         ]
     notes = []
     if smallest < folds:

@@ -29,12 +29,12 @@ __all__ = ['Report', 'evaluate']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -58,6 +58,7 @@ from cost_eval.comparisons import (
 )
 from .confusion import BinaryCounts
 from cost_eval.core import (
+    Note,
     Result,
     cheapest_first,
     check_1d,
@@ -72,12 +73,12 @@ from cost_eval.core import (
     result,
     same_rows,
 )
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
 from .decisions import AffineCalibrator, read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
-from .policies import FITTED, RULES, CrossFit, DecisionRule, cross_fit, fit_rule, within_capacity
-from .robustness import Line, Robustness, axes_around, robustness_map
+from .policies import FITTED, RULES, CrossFit, DecisionRule, fit_rule, within_capacity
+from .page import Line, Robustness
 from cost_eval.samples import (
     Samples,
     labelled_rows,
@@ -116,6 +117,14 @@ def _case_of(
         costs, counting = all_costs
         how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
     return _Case(*given, confidence=confidence, capacity=capacity, **how)
+
+
+def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None) -> tuple[CrossFit, _Case]:
+    "Folds, calibrations and samples at other costs, `whole` those of all rows if some have no label."
+    at = fits.at_costs(_by_ids(costs, order, fits.samples))
+    how = {name: getattr(case, name) for name in ("heaviest", "method", "require")}
+    how |= {"largest": None if at.samples.own is None else case.largest, "all_costs": whole}
+    return at, _case_of(at.samples, priors, case.capacity, case.confidence, rng, **how)
 
 
 def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
@@ -209,28 +218,23 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
     a note where it is not, and the policies.
     """
     limits, most = _limits(case, priors), max(_FIRST, min(_MOST, _DECIDED // len(case.y)))
-    known, left = {}, {}
+    known, left = dict[Any, Any](), dict[Any, float]()
     for name, rule in declared.items():
-        while True:
-            known[name] = fits.decide(name, rule, posteriors=False, **limits)
+        share, drawn = np.inf, 0
+        while share > 1 and drawn < most:
+            if drawn:  # shares of few draws are those of many
+                fits.draw(min(most, int(drawn * 2 ** np.ceil(np.log2(1.1 * share**2)))), name)
+            known[name], drawn = fits.decide(name, rule, posteriors=False, **limits), fits.many[name]
             (entry,), _ = _entries(fits, {name: rule}, limits, known=known)
             codes, mixed = _mixtures([entry.decisions], case.costs.shape[1])
             asked = replace(case, **mixed).asks(replace(entry, decisions=codes[0]))
             ends = ask([asked], confidence=case.confidence)
             error = 20 * _draw_error(case, entry)
-            share, drawn = float(ratio(error, ends.high - ends.low, undefined=0.0)[0]), fits.many[name]
-            if share <= 1:
-                break
-            if drawn >= most:
-                left[name] = share / 10
-                break
-            doubled = drawn * 2 ** np.ceil(np.log2(1.1 * share**2))  # shares of few draws are those of many
-            fits.draw(min(most, int(doubled)), name)
+            share = float(ratio(error, ends.high - ends.low, undefined=0.0)[0])
+        left |= {name: share / 10} if share > 1 else {}
     if not left:
         return [], known
-    who, worst = ", ".join(left), max(left.values())
-    error = f"the Monte Carlo error of the cost of {who} is still {worst:.2g} of half"
-    return [f"Over {most} draws of the folds {error} its interval; draws= takes more."], known
+    return [Note("draws", draws=most, who=", ".join(left), worst=max(left.values()))], known
 
 
 def _draw_error(case: _Case, entry: Decided) -> float:
@@ -245,42 +249,27 @@ def _draw_error(case: _Case, entry: Decided) -> float:
 def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:
     """Decisions, (N,) or (D, N) in each one's own number of draws, as (N,) numbers of columns of the costs,
     or from M on of mixtures, and these, as `Losses` takes them; of those `apart` the draws are tested one by
-    one.
+    one, and come last.
     """
-    several = [k for k, decided in enumerate(drawn) if decided.ndim > 1]
-    drawn = [decided.astype(np.intp, copy=False) if decided.ndim == 1 else decided for decided in drawn]
-    if not several:
-        return drawn, {"mixed": None, "drawn": None}
-    single = [k for k in several if k < len(apart) and apart[k]]
-    D, shares = max(len(drawn[k]) for k in several), np.empty((0, M))
-    each = np.empty((D, 0), np.intp)
-    if mean := [k for k in several if k not in single]:
-        whole = math.lcm(*(len(drawn[k]) for k in mean))
-        counts = [
-            np.concatenate([(drawn[k] == j).sum(0) * (whole // len(drawn[k])) for k in mean])
-            for j in range(1, M)
-        ]
-        place, first = kinds(counts)
-        taken = np.stack([column[first] for column in counts], 1)
-        shares = np.concatenate([whole - taken.sum(1, keepdims=True), taken], 1) / whole
-        alone = shares.max(1) == 1
-        number = np.where(alone, shares.argmax(1), M + np.cumsum(~alone) - 1)
-        drawn = _put(drawn, mean, number[place])
-        shares = shares[~alone]
-    if single:
-        longer = [(D - len(drawn[k]), drawn[k]) for k in single]
-        draws = np.concatenate([np.pad(own, ((0, k), (0, 0)), constant_values=-1) for k, own in longer], 1)
-        place, first = kinds(draws)
-        drawn, each = _put(drawn, single, M + len(shares) + place), draws[:, first].astype(np.intp)
-    own = (each[..., None] == np.arange(M)).sum(0) / (each >= 0).sum(0)[:, None]
-    each = np.concatenate([np.full((D, len(shares)), -1), each], 1)
-    return drawn, {"mixed": np.concatenate([shares, own]), "drawn": each if single else None}
-
-
-def _put(drawn: list, places: list, numbers: np.ndarray) -> list:
-    "Some of the decisions exchanged for numbers that follow one another."
-    parts = iter(numbers.reshape(len(places), -1))
-    return [next(parts) if k in places else decided for k, decided in enumerate(drawn)]
+    D = max((len(decided) for decided in drawn if decided.ndim > 1), default=0)
+    if not D:
+        return [decided.astype(np.intp, copy=False) for decided in drawn], {"mixed": None, "drawn": None}
+    single = [bool(k < len(apart) and apart[k]) for k in range(len(drawn))]
+    found, shares, each = list(drawn), np.empty((0, M)), np.empty((D, 0), np.intp)
+    for k in sorted(range(len(drawn)), key=single.__getitem__):
+        decided = drawn[k]
+        if decided.ndim == 1:
+            found[k] = decided.astype(np.intp, copy=False)
+            continue
+        place, first = kinds(decided if single[k] else [(decided == j).sum(0) for j in range(1, M)])
+        own = decided[:, first].astype(np.intp)
+        share = np.stack([(own == j).mean(0) for j in range(M)], 1)
+        mixed = (share.max(1) < 1) | single[k]
+        number = np.where(mixed, M + len(shares) + np.cumsum(mixed) - 1, share.argmax(1))
+        found[k], shares = number[place], np.concatenate([shares, share[mixed]])
+        own = own[:, mixed] if single[k] else np.empty((0, mixed.sum()), np.intp)
+        each = np.concatenate([each, np.pad(own, ((0, D - len(own)), (0, 0)), constant_values=-1)], 1)
+    return found, {"mixed": shares, "drawn": each if any(single) else None}
 
 
 def _condensed(case: _Case, entries: list[Decided], oracle: Decided) -> tuple[_Case, list[Decided], Decided]:
@@ -412,6 +401,11 @@ def _frame(found: Answers, **columns: str) -> DataFrame:
     return pandas().DataFrame({name: getattr(found, of) for name, of in columns.items()})
 
 
+def _naive(case: _Case) -> Decided:
+    "The cheapest decision for everybody."
+    return min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
+
+
 def _differences(case: _Case, mains: list[Decided]):
     "Pairs of models, first minus second, with intervals that hold together; and what is to be said."
     found = ask(differences(case, mains), confidence=case.confidence, jointly=True)
@@ -432,7 +426,7 @@ def _savings(case: _Case, pairs: list):
 
 def _against_constant(case: _Case, mains: list[Decided]):
     "What each model saves against the best decision for everybody."
-    naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
+    naive = _naive(case)
     return _savings(case, [(e, naive) for e in mains])
 
 
@@ -471,56 +465,80 @@ def _alternatives(case: _Case, entries: list[Decided]):
     return _savings(case, [(mains[e.model], e) for e in entries if e.model in mains and not e.main])
 
 
-_LINES = ("question", "model", "against", "estimate", "low", "high", "p_value", "costly_cases")
-
-
 def _approximate_lines(case: _Case, mains: list[Decided]):
     "The approximate lines of costs, of savings against the best constant decision, and of differences."
-    naive = min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
+    naive, tables = _naive(case), []
     asked = {
         "cost": [case.asks(e) for e in mains],
         "saving": [case.minus(naive, e)._replace(model=e.model, against=naive.model) for e in mains],
         "difference": differences(case, mains),
     }
-    tables = []
-    for question, each in asked.items():
+    for question, each in asked.items() if len(mains) > 1 else [*asked.items()][:2]:
         found = ask(each, confidence=case.confidence, jointly=question != "cost", approximate=True)
-        columns = found.model, found.against, found.estimate, found.low, found.high, found.p_value, found.seen
-        tables.append(pandas().DataFrame(dict(zip(_LINES, (question, *columns)))))
-    return pandas().concat([table for table in tables if len(table)], ignore_index=True)
+        names = {name: name for name in ("model", "against", "estimate")}
+        table = _frame(found, **names, costly_cases="seen").assign(question=question)
+        tables.append(table[["question", *names, "low", "high", "p_value", "costly_cases"]])
+    return pandas().concat(tables, ignore_index=True)
 
 
 def _areas(case: _Case, samples: Samples):
     "Area under the ROC curve of each model's output, two classes, with its interval."
     told = case.costs.shape[0] == 2 and (case.class_sizes > 0).all()
     options: dict = {"sample_weight": case.mass, "clusters": case.clusters, "confidence": case.confidence}
-    rows = []
-    for name, model in samples.models.items():
-        if told and model.kind != "decisions":
-            score = model.values if model.kind == "scores" else model.values[:, 1]
-            found = auc_interval(case.y, score, **options)
-            rows.append((name, found.auc, found.low, found.high))
+    models = {name: model for name, model in samples.models.items() if told and model.kind != "decisions"}
+    scores = [m.values if m.kind == "scores" else m.values[:, 1] for m in models.values()]
+    found = [auc_interval(case.y, score, **options) for score in scores]
+    rows = [(name, one.auc, one.low, one.high) for name, one in zip(models, found)]
     return pandas().DataFrame(rows, columns=["model", "auc", "low", "high"])
 
 # %% ../nbs/60_report.ipynb #b81ab643
 def _group_table(case: _Case, entries: list[Decided]):
-    "Cost and rates of each main model in each group."
-    pd = pandas()
+    """Of each main model in each group the cost, at the group's own shares of the classes and at the
+    deployment's, and the error rates; NaN where nothing is known.
+    """
     if case.groups is None:
-        return pd.DataFrame(columns=_GROUP_COLUMNS)
+        return pandas().DataFrame(columns=_GROUP_COLUMNS)
     labels, code = numbered(case.groups, ascending=True)
     inside = [np.flatnonzero(code == g) for g in range(len(labels))]
-    return pd.concat([_one_model(case, entry, labels, inside) for entry in entries], ignore_index=True)
+    asked: list = [(_GROUP_COLUMNS[3:6], case, inside, None), (_GROUP_COLUMNS[6:], case, inside, case.priors)]
+    if case.costs.shape == (2, 2):
+        for k, name in enumerate(("fpr", "fnr")):
+            of_class = [rows[case.y[rows] == k] for rows in inside]
+            asked.append(((name, f"{name}_low", f"{name}_high"), _errors(case), of_class, None))
+    rows = [(*one, e.model) for e in entries for one in zip(labels, [case.take(own).n for own in inside])]
+    table = pandas().DataFrame(rows, columns=_GROUP_COLUMNS[:3])
+    for names, what, parts, priors in asked:
+        questions = [what.at(e, own, priors) for e in entries for own in parts]
+        told = [k for k, one in enumerate(questions) if one is not None]
+        found = ask([questions[k] for k in told], confidence=case.confidence, few=True)
+        table[[*names]] = np.nan
+        table.loc[told, [*names]] = np.stack([found.estimate, found.low, found.high], 1)
+    return table
 
 
 def _between_groups(case: _Case, entries: list[Decided], costs: bool = True):
-    "Differences between groups: of the error rates, and of costs."
-    pd, tables = pandas(), []
-    labels, code = ((), None) if case.groups is None else numbered(case.groups, ascending=True)
-    for entry in entries if len(labels) > 1 else ():
-        tables += _groups_apart(case, entry, labels, code, costs)
-    tables = [table for table in tables if len(table)]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_GROUP_DIFFERENCES)
+    """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
+    shares of the classes and at the deployment's, each held together; and of both error rates, held together.
+    """
+    tables = [pandas().DataFrame(columns=_GROUP_DIFFERENCES)]
+    given = case.groups
+    labels, code = (list[Any](), np.empty(0)) if given is None else numbered(given, ascending=True)
+    many, every = len(labels), np.arange(len(code))
+    asked: list = [("cost", "each group's own", case, every, None)] if costs else []
+    asked += [("cost", "the deployment's", case, every, case.priors)] if costs else []
+    for k, name in enumerate(("FPR", "FNR") if case.costs.shape == (2, 2) else ()):
+        rows = np.flatnonzero(case.y == k)
+        asked.append((name, "within the class", _errors(case).take(rows), rows, None))
+    for entry, (what, shares, part, rows, priors) in product(entries if many > 1 else (), asked):
+        times = 1 if what == "cost" else 2
+        sides = {g: code[rows] == g for g in range(1 if many == 2 else many)}
+        inside = replace(entry, decisions=entry.decisions[rows])
+        found = _apart(part, inside, sides, priors, 1 - (1 - case.confidence) / times)
+        first, second = [labels[g] for g in found.part], str(labels[1]) if many == 2 else "the others"
+        ends = found.estimate, found.low, found.high, np.minimum(1, times * found.p_value), found.told_apart
+        columns = dict(zip(_GROUP_DIFFERENCES, (entry.model, what, shares, first, second, *ends)))
+        tables += [pandas().DataFrame(columns)] if len(first) else []
+    return pandas().concat(tables[1:] or tables, ignore_index=True)
 
 
 _GROUP_COLUMNS = ("group", "n", "model", "cost", "low", "high", "cost_at_priors", "low_at", "high_at")
@@ -530,58 +548,10 @@ _GROUP_DIFFERENCES = (
 )
 
 
-def _one_model(case: _Case, entry: Decided, labels, inside: list):
-    "One model in each group: cost at the group's own shares of the classes and at the deployment's, rates."
-    columns = {"group": list(labels), "n": [case.take(rows).n for rows in inside], "model": entry.model}
-    asked: list = [(("cost", "low", "high"), case, inside, None)]
-    asked.append((("cost_at_priors", "low_at", "high_at"), case, inside, case.priors))
-    if case.costs.shape == (2, 2):
-        for k, name in enumerate(("fpr", "fnr")):
-            of_class = [rows[case.y[rows] == k] for rows in inside]
-            asked.append(((name, f"{name}_low", f"{name}_high"), _errors(case), of_class, None))
-    for names, what, parts, priors in asked:
-        columns |= dict(zip(names, _in_parts(what, entry, parts, priors)))
-    return pandas().DataFrame(columns)
-
-
-def _in_parts(case: _Case, entry: Decided, parts: list, priors) -> np.ndarray:
-    "(3, G) cost and ends of its interval on some rows each; NaN where nothing is known."
-    asked = [case.at(entry, rows, priors) for rows in parts]
-    told = [k for k, one in enumerate(asked) if one is not None]
-    found = ask([asked[k] for k in told], confidence=case.confidence, few=True)
-    ends = np.full((3, len(parts)), np.nan)
-    ends[:, told] = found.estimate, found.low, found.high
-    return ends
-
-
 def _errors(case: _Case) -> _Case:
     "The same samples where an error costs 1: false alarms of the negative, misses of the positive."
     wrong = CostMatrix([[0, 1], [1, 0]], classes=case.costs.classes, decisions=case.costs.decisions)
     return cast(_Case, case.at_costs(wrong))
-
-
-def _groups_apart(case: _Case, entry: Decided, labels, code, costs: bool) -> list:
-    """Differences between two groups, or of each of several and the others: of the cost, at the groups' own
-    shares of the classes and at the deployment's, each held together; and of both error rates, held together.
-    """
-    G, every = len(labels), np.arange(len(code))
-    own: tuple = ("cost", "each group's own", case, every, False)
-    asked = [own, ("cost", "the deployment's", case, every, True)] if costs else []
-    if case.costs.shape == (2, 2):
-        for k, name in enumerate(("FPR", "FNR")):
-            rows = np.flatnonzero(case.y == k)
-            asked.append((name, "within the class", _errors(case).take(rows), rows, False))
-    tables = []
-    for what, shares, part, rows, common in asked:
-        many = 1 if what == "cost" else 2
-        sides = {g: code[rows] == g for g in range(1 if G == 2 else G)}
-        inside = replace(entry, decisions=entry.decisions[rows])
-        found = _apart(part, inside, sides, case.priors if common else None, 1 - (1 - case.confidence) / many)
-        first, second = [labels[g] for g in found.part], str(labels[1]) if G == 2 else "the others"
-        ends = found.estimate, found.low, found.high, np.minimum(1, many * found.p_value), found.told_apart
-        columns = dict(zip(_GROUP_DIFFERENCES, (entry.model, what, shares, first, second, *ends)))
-        tables.append(pandas().DataFrame(columns))
-    return tables
 
 
 def _apart(case: _Case, entry: Decided, sides: dict, priors, level: float) -> Answers:
@@ -621,20 +591,16 @@ _CONSTRAINT = (
 
 def _constraint(case: _Case, fits: CrossFit, mains: list, priors):
     "What is reached of what is required, and what it costs more than the same rule without it."
-    pd = pandas()
     if case.require is None:
-        return pd.DataFrame(columns=_CONSTRAINT)
+        return pandas().DataFrame(columns=_CONSTRAINT)
     free = [replace(e, decisions=fits.decide(e.model, e.rule, priors=priors).decisions) for e in mains]
     paid = _savings(case, list(zip(free, mains)))
-    paid["without"] = [case.cost(e.decisions) for e in free]
-    paid["cost"] = [case.cost(e.decisions) for e in mains]
     paid = paid.rename(columns={"saving": "price", "low": "price_low", "high": "price_high"})
-    rows = []
-    for entry in mains:
-        for one in case.require:
-            reached = rate_of(case, entry, one, case.confidence)
-            rows.append((entry.model, str(one), one.limit, *reached))
-    found = pd.DataFrame(rows, columns=_CONSTRAINT[:6])
+    for name, policies in (("without", free), ("cost", mains)):
+        paid[name] = [case.cost(e.decisions) for e in policies]
+    rows = [(e.model, one, rate_of(case, e, one, case.confidence)) for e in mains for one in case.require]
+    rows = [(model, str(one), one.limit, *reached) for model, one, reached in rows]
+    found = pandas().DataFrame(rows, columns=_CONSTRAINT[:6])
     return found.merge(paid, on="model", sort=False)[[*_CONSTRAINT]]
 
 # %% ../nbs/60_report.ipynb #scn00001
@@ -648,26 +614,18 @@ def _read_scenarios(scenarios, counting=None) -> tuple:
     "(name, costs, as for `_case_of` costs of all rows if some have no label) of each."
     if scenarios is None:
         return ()
-    if not isinstance(scenarios, Mapping) or not len(scenarios):
-        raise ValueError(
-            "scenarios: a mapping from names to costs is needed, as {'risk': costs, 'sales': costs}; "
-            f"got {scenarios!r:.60}"
-        )
-    pairs = (
-        (name, costs, None if counting is None else (costs, counting)) for name, costs in scenarios.items()
-    )
-    return tuple((str(name), *pair) for name, *pair in pairs)
+    if not isinstance(scenarios, Mapping) or not scenarios:
+        want = "a mapping from names to costs is needed, as {'risk': costs, 'sales': costs}"
+        raise ValueError(f"scenarios: {want}; got {scenarios!r:.60}")
+    whole = {name: None if counting is None else (costs, counting) for name, costs in scenarios.items()}
+    return tuple((str(name), costs, whole[name]) for name, costs in scenarios.items())
 
 
 def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
     "The samples at the costs of a scenario, and every model's decisions by its rule there."
     name, costs, whole = scenario
     try:
-        at = fits.at_costs(_by_ids(costs, order, fits.samples))
-        largest = None if at.samples.own is None else case.largest
-        how = {"heaviest": case.heaviest, "largest": largest, "method": case.method, "all_costs": whole}
-        how["require"] = case.require
-        there = _case_of(at.samples, priors, case.capacity, case.confidence, case.rng, **how)
+        at, there = _at_costs(case, fits, costs, priors, order, case.rng, whole)
         limits = _limits(case, priors)
         drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
         apart = [_steps(at, name, rule) for name, rule in declared.items()]
@@ -687,7 +645,7 @@ def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
     worst = found[1].max(0)
     least = worst <= worst.min() + 1e-12 * np.abs(found[0]).max()
     for (name, *_), (at, _), *values in zip(case.scenarios, asked, *found):
-        naive = min(at.cost(e.decisions) for e in _constant_entries(at))
+        naive = at.cost(_naive(at).decisions)
         table = frame(dict(zip(("cost", "regret", "low", "high", "p_value"), values)))
         table = table.assign(scenario=name, model=list(declared), naive=naive, compromise=least)
         table["of_naive"] = table["regret"] / naive if naive > 0 else np.nan
@@ -897,12 +855,10 @@ class Report(Result):
         ValueError
             For costs of other classes or decisions.
         """
-        fits, declared, notes, seed, draws, order = self._inputs
-        fits, old = fits.at_costs(_by_ids(costs, order, fits.samples)), self._case
-        largest = None if fits.samples.own is None else old.largest
-        units = {"heaviest": old.heaviest, "method": old.method, "largest": largest}
-        units |= {"scenarios": old.scenarios, "require": old.require}
-        case = _case_of(fits.samples, priors, old.capacity, self.confidence, fits.random(2), **units)
+        fits, declared, notes, seed, draws, order, told = self._inputs
+        notes = [*(note for note in self.notes if note not in told), *notes]  # what was added since
+        fits, case = _at_costs(self._case, fits, costs, priors, order, fits.random(2))
+        case = replace(case, scenarios=self._case.scenarios)
         found = _judged(case, fits, declared, priors, notes, seed, order, draws)
         return replace(found, _asked=self._asked | {"priors": priors})
 
@@ -967,8 +923,8 @@ class Report(Result):
             rule that could not be fitted.
         """
         if cost_ratios is not None or prevalences is not None:
-            return _robustness(self, cost_ratios, prevalences)
-        return self._once("map", lambda: _robustness(self, None, None))
+            return page.robustness_map(self, cost_ratios, prevalences)
+        return self._once("map", lambda: page.robustness_map(self))
 
     def plot(self, ax: Axes | None = None, *, panel: PanelName | None = None) -> Axes | Figure:
         """The report as a picture: all panels, or one.
@@ -1079,10 +1035,7 @@ class Report(Result):
         ValueError
             For cases a year that are not above 0.
         """
-        text = page.web_page(self, about, title=title, currency=currency, per_year=per_year)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return _written(path, page.web_page(self, about, title, currency, per_year))
 
     def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
@@ -1097,16 +1050,20 @@ class Report(Result):
         str
             the page
         """
-        text = page.markdown_page(self, about)
-        if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+        return _written(path, page.markdown_page(self, about))
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         return page.brief_html(self)
+
+
+def _written(path, text: str) -> str:
+    "The text, which a file then holds, too."
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
 
 # %% ../nbs/60_report.ipynb #dba1e64a
 def evaluate(
@@ -1258,7 +1215,7 @@ def evaluate(
     samples, order = _in_their_order(samples)
     if order is not None and (by_row := dense(folds, "folds")).ndim:
         folds = check_1d(by_row, "folds", order.n)[order.rows]
-    fits = cross_fit(samples, folds=folds, rng=rng)
+    fits = CrossFit(samples, folds=folds, rng=rng)
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
         if draws not in (None, 1):
@@ -1266,7 +1223,7 @@ def evaluate(
                 f"draws: {draws}, but what is required is judged in one draw; leave one of them out"
             )
         draws = 1
-    notes = [*said, *samples.notes, *([_POOLED] if np.asarray(folds).ndim else [])]
+    notes = [*said, *samples.notes, *([Note("pooled")] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
     found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
     return replace(found, _asked=asked)
@@ -1280,13 +1237,6 @@ def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
     return (samples, None) if rows is None else (samples.take(rows), _Order(rows, len(samples), samples.ids))
 
 
-_POOLED = (
-    "The predictions are pooled from cross-validation: they stand for a way of making models, not for the "
-    "model in use, and the intervals leave out how much the models of other training sets would differ "
-    "(training_variation shows it; chapter 23 measures how often such an interval holds)."
-)
-
-
 def _scored_models(fits: CrossFit) -> tuple:
     """Of two classes: name, posteriors of the positive one as handed over, and calibrated; None where a model
     has none.
@@ -1294,9 +1244,9 @@ def _scored_models(fits: CrossFit) -> tuple:
     found = []
     for name, model in fits.samples.models.items() if len(fits.samples.costs.classes) == 2 else ():
         if model.kind != "decisions":
-            logs = fits.log_posteriors(name)
+            p = fits.posteriors(name)
             raw = model.values[:, 1] if model.kind == "posteriors" else None
-            found.append((name, raw, np.exp(logs[:, 1]) if len(logs) else None))
+            found.append((name, raw, p[:, 1] if len(p) else None))
     return tuple(found)
 
 
@@ -1307,25 +1257,58 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     enough = draws is None and fits.draws > 1
     short, known = _draw_enough(case, fits, declared, priors) if enough else ([], {})
     entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD, known)
-    mains = {e.model: e for e in entries if e.main}
-    lines = [Line(name, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for name, e in mains.items()]
-    oracle = _oracle(case, samples)
-    in_sample = _in_sample(case, fits, declared) if case.shifted and case.require is None else {}
-    inputs = fits, declared, notes, seed, draws, order
-    extra = {"taken": samples.taken, "provenance": _provenance(samples, seed)}
-    extra["scenarios"] = _scenarios(case, fits, declared, priors, order)
-    extra["constraint"] = _constraint(case, fits, list(mains.values()), priors)
-    hidden: dict = {"_lines": tuple(lines), "_inputs": inputs, "draws": fits.draws}
-    told = [*notes, *said, *short]
-    return _finish(case, entries, oracle, told, in_sample, samples.models, errors, **extra, **hidden)
+    every, in_sample = [e for e in entries if e.main], {}
+    if case.shifted and case.require is None:
+        in_sample = _in_sample(case, fits, declared)
+    lines = [Line(e.model, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for e in every]
+    few, entries_of, oracle = _condensed(case, entries, _oracle(case, samples))
+    mains = [e for e in entries_of if e.main]
+    rungs, asked = _ladder(few, mains, oracle)
+    differences, more = _differences(few, mains)
+    winner = None
+    if len(mains) > 1:
+        winner = best_policy(few, mains, asked, rng=few.rng)
+    groups, gaps = _group_table(few, mains), _between_groups(few, mains, costs=False)
+    best = _best(few, mains, rungs, in_sample, errors)
+    caveats = page.caveats(few, mains, best, _calibrated(few, entries_of, samples.models, case.y), gaps)
+    tied = () if winner is None else winner.notes
+    told = *notes, *said, *short, *asked.notes, *tied, *more, *_few_in_groups(few, groups), *caveats
+    rules = {e.model: e.rule for e in mains}
+    told = tuple(dict.fromkeys(told))
+    return Report(
+        rule=rules[mains[0].model] if len(set(rules.values())) == 1 else rules,
+        best=best,
+        winner=winner,
+        differences=differences,
+        against_constant=_against_constant(few, mains),
+        groups=groups,
+        constraint=_constraint(case, fits, every, priors),
+        scenarios=_scenarios(case, fits, declared, priors, order),
+        notes=told,
+        guarantee=_of_fitted(case, every) + asked.guarantee,
+        taken=samples.taken,
+        classes=few.costs.classes,
+        decisions=few.costs.decisions,
+        priors=few.priors,
+        sample_priors=few.class_sizes / few.class_sizes.sum(),
+        cost_array=few.costs.array,
+        n=few.n,
+        confidence=few.confidence,
+        draws=fits.draws,
+        provenance=_provenance(samples, seed),
+        _case=case,
+        _entries=tuple(entries),
+        _few=(few, entries_of),
+        _lines=tuple(lines),
+        _inputs=(fits, declared, notes, seed, draws, order, told),
+        _rungs=rungs,
+    )
 
 
 def _levels_of(fits: CrossFit, entry: Decided, shifted: bool):
     "Where a model's samples turn positive along the map; None where that is not known, or nowhere."
-    if entry.rule == "as given" or len(fits.samples.costs.classes) != 2:
-        return None
-    possible = entry.rule == "bayes" or len(fits.folds)
-    if not possible:
+    fitted = entry.rule == "bayes" or len(fits.folds)
+    if entry.rule == "as given" or len(fits.samples.costs.classes) != 2 or not fitted:
         return None
     return partial(fits.levels, entry.model, entry.rule, shifted=shifted)  # type: ignore[arg-type]  # a rule
 
@@ -1349,54 +1332,12 @@ def _provenance(samples: Samples, seed) -> dict:
     return made | {"data": samples.checksum} | read
 
 
-def _of_fitted(case: _Case, mains: list, rules: set) -> str:
+def _of_fitted(case: _Case, mains: list) -> str:
     "What is promised of rules that are fitted out of fold."
-    merged = [e.model for e in mains if case.by_draw(e.decisions)]
-    how = f" (of {', '.join(merged)} by tests of single draws, merged)" if merged else ""
+    merged = ", ".join(e.model for e in mains if case.by_draw(e.decisions))
+    how = f" (of {merged} by tests of single draws, merged)" if merged else ""
     said = f"measured at best, for rules are fitted out of fold{how}; for decisions as given "
-    return said if set(FITTED) & rules else ""
-
-
-def _finish(
-    case: _Case, entries, oracle, notes: list, in_sample: dict, models: Any, errors: dict, **extra
-) -> Report:
-    "The report of decisions that are taken."
-    full, (case, entries, oracle) = (case, entries), _condensed(case, entries, oracle)
-    mains = [e for e in entries if e.main]
-    rungs, asked = _ladder(case, mains, oracle)
-    differences, more = _differences(case, mains)
-    winner = None
-    if len(mains) > 1:
-        winner = best_policy(case, mains, asked, confidence=case.confidence, rng=case.rng)
-    groups, gaps = _group_table(case, mains), _between_groups(case, mains, costs=False)
-    tied = () if winner is None else winner.notes
-    best, few = _best(case, mains, rungs, in_sample, errors), _few_in_groups(case, groups)
-    caveats = page.caveats(case, mains, best, _calibrated(case, entries, models, full[0].y), gaps)
-    said = [*notes, *asked.notes, *tied, *more, *few, *caveats]
-    rules = {e.model: e.rule for e in mains}
-    fitted = _of_fitted(full[0], mains, set(rules.values()))
-    return Report(
-        rule=next(iter(rules.values())) if len(set(rules.values())) == 1 else rules,
-        _rungs=rungs,
-        best=best,
-        winner=winner,
-        differences=differences,
-        against_constant=_against_constant(case, mains),
-        groups=groups,
-        notes=tuple(dict.fromkeys(said)),
-        guarantee=fitted + asked.guarantee,
-        classes=case.costs.classes,
-        decisions=case.costs.decisions,
-        priors=case.priors,
-        sample_priors=case.class_sizes / case.class_sizes.sum(),
-        cost_array=case.costs.array,
-        n=case.n,
-        confidence=case.confidence,
-        _case=full[0],
-        _entries=tuple(full[1]),
-        _few=(case, entries),
-        **extra,
-    )
+    return said if {*FITTED} & {e.rule for e in mains} else ""
 
 # %% ../nbs/60_report.ipynb #rec60001
 #| code-fold: true
@@ -1445,16 +1386,8 @@ def _counts(report: Report) -> dict:
     return found
 
 
-class _Month(NamedTuple):
-    "What a recipe holds, with classes and decisions in the order of another report."
-
-    costs: np.ndarray  # (K, M)
-    priors: Any  # (K,) that were stated, or None
-    models: dict  # name -> classes (R,), shares of the decisions (R, M), samples (R,)
-
-
-def _month(recipe: Mapping, report: Report) -> _Month:
-    "A month, if it can be compared with the report."
+def _month(recipe: Mapping, report: Report) -> dict:
+    "Model -> what a month's decisions cost, and these, in another report's order of classes and decisions."
     order = []
     for name in ("classes", "decisions"):
         was, here = recipe[name], list(map(str, getattr(report, name)))
@@ -1467,14 +1400,19 @@ def _month(recipe: Mapping, report: Report) -> _Month:
         raise ValueError(
             f"last: the report of {recipe['rows']} rows made on {recipe['date']} has weights, clusters or "
             "costs of single rows, of which a recipe holds no counts; evaluate the rows of both months at "
-            "once with groups=month, and read .group_differences"
+            "once, in groups by month, and compare the groups"
         )
-    (classes, decisions), models = order, {}
+    (classes, decisions), priors, found = order, recipe["settings"].get("priors"), {}
+    costs = CostMatrix(np.array(recipe["costs"])[np.ix_(classes, decisions)])
+    target = None if priors is None else np.array(priors)[classes]
+    options: dict = {"costs": costs, "method": report._case.method, "rng": 0}
     for name, kept in recipe["models"].items():
         y, shares, many = map(np.array, zip(*kept))
-        models[name] = np.argsort(classes)[y], shares[:, decisions], many
-    costs, priors = np.array(recipe["costs"])[np.ix_(classes, decisions)], recipe["settings"].get("priors")
-    return _Month(costs, None if priors is None else np.array(priors)[classes], models)
+        y = np.argsort(classes)[y]
+        at = as_priors(target, costs.classes, sizes=np.bincount(y, many, len(classes)))
+        paid = Losses(y, at, priors is not None, repeats=many, mixed=shares[:, decisions], **options)
+        found[name] = paid, len(decisions) + np.arange(len(y))
+    return found
 
 
 _CHANGES = ("model", "what", "then", "now", "change", "low", "high")
@@ -1486,61 +1424,36 @@ def _compare(report: Report, last) -> DataFrame:
     if not isinstance(last, Mapping) or "models" not in last:
         raise ValueError(f"last: a Report or its recipe() is needed, got {last!r:.60}")
     then, now = (_month(one, report) for one in (last, report.recipe()))
-    names = [name for name in report.best["model"] if name in then.models]
+    names = [name for name in report.best["model"] if name in then]
     if not names:
         raise ValueError(
-            f"last: its models are {[*then.models]}, but this report has {report.best['model'].tolist()}; "
+            f"last: its models are {[*then]}, but this report has {report.best['model'].tolist()}; "
             "give models the names that they had"
         )
     whats = ("prevalence of", "errors in", "cost of an error in")
     said = ["cost per case", *(f"{what} {label}" for what in whats for label in report.classes)]
     tables = []
     for name in names:
-        columns = {"what": said, "then": _parts(name, then), "now": _parts(name, now)}
+        columns = {"what": said, "then": _parts(*then[name]), "now": _parts(*now[name])}
         table = pandas().DataFrame(columns).assign(model=name, change=lambda f: f["now"] - f["then"])
-        found = ask([_change(name, then, now, report._case.method)], confidence=report.confidence)
+        found = ask([_change(then[name], now[name])], confidence=report.confidence)
         table.loc[0, ["low", "high"]] = found.low[0], found.high[0]
         tables.append(table[[*_CHANGES]])
     return pandas().concat(tables, ignore_index=True)
 
 
-def _parts(name: str, month: _Month) -> np.ndarray:
+def _parts(paid: Losses, decided: np.ndarray) -> np.ndarray:
     "(1 + 3 K,) cost per case; of each class its prevalence, the share of errors, what an error costs."
-    y, shares, many = month.models[name]
-    counts = np.zeros(month.costs.shape)
-    np.add.at(counts, y, shares * many[:, None])
-    sizes, wrong = counts.sum(1), counts * (month.costs > month.costs.min(1, keepdims=True))
-    priors = sizes / sizes.sum() if month.priors is None else month.priors
-    errors, paid = wrong.sum(1), (wrong * month.costs).sum(1)
-    of_class = ratio((counts * month.costs).sum(1), sizes, undefined=0.0)
-    return np.r_[priors @ of_class, priors, ratio(errors, sizes), ratio(paid, errors)]
+    costs = paid.costs.array
+    wrong = paid.cells(decided) * (costs > costs.min(1, keepdims=True))
+    errors, of_errors = wrong.sum(1), (wrong * costs).sum(1)
+    return np.r_[paid.cost(decided), paid.priors, ratio(errors, paid.class_sizes), ratio(of_errors, errors)]
 
 
-def _change(name: str, then: _Month, now: _Month, method: str) -> Question:
+def _change(then: tuple, now: tuple) -> Question:
     "What a case costs now more than then: two independent samples, each of its own priors."
-    least, most = (f([f(month.costs, 1) for month in (then, now)], 0) for f in (np.min, np.max))
-    sides = []
-    for month, sign in ((now, 1.0), (then, -1.0)):
-        y, shares, many = month.models[name]
-        target, given = month.priors, month.priors is not None
-        if not given:
-            target = np.bincount(y, many, len(month.costs)) / many.sum()
-        units = Losses(y, target, given, repeats=many, costs=CostMatrix(month.costs), method=method, rng=0)
-        sides.append(Mean(units, (month.costs[y] * shares).sum(1), (least, most), None, sign))
-    return Question(units, (), lambda _: sides, True)
-
-# %% ../nbs/60_report.ipynb #a9f3c509
-def _robustness(report: Report, cost_ratios, prevalences) -> Robustness:
-    "Check the axes and draw up the map."
-    case = report._case
-    if why := page.why_no_map(report):
-        raise ValueError(f"robustness: {why}")
-    at = case.costs.cost_ratio, float(case.priors[1])
-    axes, given = list[Any](), {"cost_ratios": cost_ratios, "prevalences": prevalences}
-    for (name, axis), own, most in zip(given.items(), axes_around(*at), (np.inf, 1)):
-        values = np.atleast_1d(check_range(own if axis is None else axis, name, 0, most))
-        if values.ndim != 1 or len(values) < 2 or (np.diff(values) <= 0).any():
-            raise ValueError(f"{name}: at least two ascending numbers are needed")
-        axes.append(values)
-    ratios, shares = axes
-    return robustness_map(case, list(report._lines), ratios, shares, at, report.confidence)
+    both = [paid.costs.array for paid, _ in (now, then)]
+    ends = tuple(end([end(costs, 1) for costs in both], 0) for end in (np.min, np.max))
+    signs = (1.0, -1.0)
+    sides = [Mean(p, p.losses(d), ends, None, sign) for (p, d), sign in zip((now, then), signs)]
+    return Question(now[0], (), lambda _: sides, True)

@@ -12,12 +12,13 @@ from typing import Literal
 from .core import DataFrame, Numbers, Row
 
 # %% auto #0
-__all__ = ['OUTCOMES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'published', 'expected', 'Margin', 'compare',
-           'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed', 'ItemResult',
+__all__ = ['OUTCOMES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'CLAIMS', 'published', 'expected', 'Margin',
+           'compare', 'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed', 'ItemResult',
            'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'rows', 'stored_rows', 'board', 'places',
-           'by_paper', 'moved', 'scoreboard', 'sheet', 'listing']
+           'by_paper', 'moved', 'scoreboard', 'sheet', 'listing', 'Record', 'stored_claims', 'claim']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
+import csv
 import importlib
 import inspect
 import os
@@ -31,6 +32,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from html import escape
+from importlib.metadata import version
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -1454,3 +1456,129 @@ def _pair(row) -> tuple[str, ...]:
     if row["kind"] == "number" or row["published"] not in (0, 1) or row["tolerance"] != 0.5:
         return _number(row["published"]), _rounded(row["ours"], row["tolerance"])
     return tuple("true" if row[name] else "false" for name in ("published", "ours"))
+
+# %% ../nbs/91_reproduce.ipynb #claims09
+CLAIMS = Path(str(files("cost_eval"))) / "reproductions" / "claims.csv"
+_DRAWS = 20  # draws of each claim
+
+
+class Record(NamedTuple):
+    """What came of a claim.
+
+    Attributes
+    ----------
+    name : str
+        number of the notebook, colon, the claim
+    of : str
+        what the draws are, in the plural
+    first : int
+        seed of the first draw
+    stack : str
+        the versions that made the record
+    values : tuple of float
+        margin of each draw
+    """
+
+    name: str
+    of: str
+    first: int
+    stack: str
+    values: tuple[float, ...]
+
+    @property
+    def held(self) -> int:
+        "In how many draws the margin is positive."
+        return sum(value > 0 for value in self.values)
+
+    def __str__(self) -> str:
+        count = "all" if self.held == len(self.values) else f"{self.held} of"
+        return f"in {count} {len(self.values)} {self.of}"
+
+
+def stored_claims() -> dict[str, Record]:
+    """The records of the book's own claims.
+
+    Returns
+    -------
+    dict
+        name -> `Record`
+
+    Examples
+    --------
+    >>> next(iter(stored_claims().values())).first
+    100
+    """
+    with CLAIMS.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        name: Record(name, of, int(first), stack, tuple(map(float, values.split())))
+        for name, of, first, stack, values in (row.values() for row in rows)
+    }
+
+
+def _this_stack() -> str:
+    "The versions that a draw may hang on."
+    return " ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+
+
+def _keep(record) -> None:
+    "Write a record into the store."
+    records = stored_claims() | {record.name: record}
+    with CLAIMS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Record._fields)
+        for one in sorted(records.values()):
+            writer.writerow([*one[:4], " ".join(f"{value:.6g}" for value in one.values)])
+
+# %% ../nbs/91_reproduce.ipynb #claims10
+def claim(
+    name: str, margin: Callable[[int], float], *, of: str, first: int = 100, run: bool = True
+) -> Record:
+    """The record of a claim, of which one draw is computed again.
+
+    Parameters
+    ----------
+    name : str
+        number of the notebook, colon, the claim
+    margin : callable
+        seed -> by how much the claim holds: positive where it does; True and False will do
+    of : str
+        what the draws are, in the plural, as the sentence shall say it
+    first : int, default 100
+        seed of the first of the twenty draws
+    run : bool, default True
+        False where the data are not at hand: the record is shown as stored
+
+    Returns
+    -------
+    Record
+        its text is "in 17 of 20 re-divisions of these customers"
+
+    Raises
+    ------
+    ValueError
+        If no record of these draws is stored, or a draw comes out otherwise.
+
+    Examples
+    --------
+    >>> one = next(iter(stored_claims().values()))
+    >>> claim(one.name, float, of=one.of, first=one.first, run=False) == one
+    True
+    """
+    asked = os.environ.get("COST_EVAL_CLAIMS", "") if run else ""
+    if asked == "store":
+        values = tuple(float(margin(seed)) for seed in range(first, first + _DRAWS))
+        if not np.isfinite(values).all():
+            raise ValueError(f"margin: {name!r} is not a number in every draw: {values}")
+        _keep(Record(name, of, first, _this_stack(), values))
+    record = stored_claims().get(name)
+    if record is None or (record.of, record.first) != (of, first):
+        raise ValueError(f"name: no record of {name!r} for these draws; COST_EVAL_CLAIMS=store stores one")
+    surest = int(np.argmax(np.abs(record.values)))
+    again = range(_DRAWS) if asked == "all" else [surest] if run and not asked else []
+    allowed = np.std(record.values) * (0.05 if record.stack == _this_stack() else 3)
+    for k in again:
+        old, new = record.values[k], float(margin(first + k))
+        if not abs(new - old) <= allowed + 1e-5 * abs(old):
+            raise ValueError(f"{name!r}, seed {first + k}: {new:.6g}, stored is {old:.6g}")
+    return record

@@ -34,6 +34,7 @@ from scipy import stats
 
 from .confusion import threshold_counts
 from cost_eval.core import (
+    Note,
     SUM_TOLERANCE,
     VERIFICATION_BIAS,
     LabelledTable,
@@ -48,7 +49,9 @@ from cost_eval.core import (
     check_range,
     check_posteriors,
     check_weights,
+    columns_by_class,
     dense,
+    encode,
     every_digit,
     in_order,
     is_missing,
@@ -60,7 +63,7 @@ from cost_eval.core import (
     pandas,
     positions,
     ratio,
-    repeated_ids,
+    reordered,
     result,
     row_labels,
     same_rows,
@@ -198,6 +201,8 @@ class Samples(Result):
     @cached_property
     def class_sizes(self) -> np.ndarray:
         "(K,) samples of each class, or their weight."
+        if self.sample_weight is None and len(self.costs.classes) == 2:  # far faster
+            return np.array([len(self.y), 0]) + np.count_nonzero(self.y) * np.array([-1, 1])
         return np.bincount(self.y, self.sample_weight, len(self.costs.classes))
 
     @cached_property
@@ -305,7 +310,9 @@ class Samples(Result):
         -------
         Samples
         """
-        models = {name: replace(model, values=model.values[rows]) for name, model in self.models.items()}
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        models = {name: replace(m, values=m.values.take(rows, axis=0)) for name, m in self.models.items()}
         names = ("own", "sample_weight", "clusters", "groups", "ids")
         part: Any = {name: v if (v := getattr(self, name)) is None else v[rows] for name in names}
         return replace(self, y=self.y[rows], models=models, **part)
@@ -383,42 +390,37 @@ def read_samples(
     """
     labels, keys = _column(y_true, "y_true"), Rows()
     keys.meet("y_true", y_true)
-    models = models if isinstance(models, str) else _as_frame(models)
+    models = read_file(models) if isinstance(models, Path) else models
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
-    named = _named_models(models)
-    table, origin, notes = _read_costs(costs, labels)
+    table, origin = _read_costs(costs, labels)
     keys.meet("costs", costs if isinstance(costs, Mapping) else table)
-    y, table, more = _read_labels(labels, table, origin, positive)
-    notes += more
+    y, table, notes = _read_labels(labels, table, origin, positive)
     weight = _read_weights(keys.meet("sample_weight", sample_weight), len(y))
     single = table.mean(weight) if isinstance(table, ExampleCosts) else table
     if hasattr(models, "columns"):
         keys.meet("models", models)
-    given_models, read_as = _one_or_many(named, models, labels, single)
-    taken, read = {}, {}
-    for name, given in given_models.items():
+    named, read_as = _one_or_many(models, labels, single)
+    read = {}
+    for name, given in named.items():
         argument = f"models[{name!r}]"
         keys.meet(argument, given)
-        model = _read_model(given, argument, single, len(y))
-        read[name], taken[name] = model, _words(model, single)
+        model = read[name] = _read_model(given, argument, single, len(y))
         _refuse_unnamed(given, model, argument, y, single)
-        plain = np.ndim(given) == 1 and not isinstance(given, _KINDS) and not isinstance(model, Decisions)
-        if plain and len(single.classes) == 2:
-            _refuse_other_class(name, given_models, single)
+        _refuse_other_class(name, given, model, named, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
-        several = np.ndim(given.values if isinstance(given, _KINDS) else given) == 2
-        notes += _doubts(model, argument, y, weight, single, several)
+        notes += _doubts(model, argument, y, weight, single, np.ndim(_values(given)) == 2)
     others = {"clusters": clusters, "groups": groups}
     rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
     clustered, grouped = rows
     own = table if isinstance(table, ExampleCosts) else None
-    notes = tuple(notes + keys.notes + said)
+    taken = {name: _words(model, single) for name, model in read.items()}
+    known = check_flag(costs_known, "costs_known")
     called = keys.names() if called is None else called
-    declared = check_flag(costs_known, "costs_known")
-    return Samples(y, read, single, own, weight, clustered, grouped, taken, notes, called, read_as, declared)
+    notes = tuple(notes + keys.notes + said)
+    return Samples(y, read, single, own, weight, clustered, grouped, taken, notes, called, read_as, known)
 
 
 def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
@@ -431,7 +433,9 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
     if hasattr(models, "columns") and column is not None and column in list(models.columns):
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
-    return called, models, [] if clusters is not None else repeated_ids(n - len(numbered(called)[0]), n)
+    repeated = n - len(numbered(called)[0])
+    alone = repeated and clusters is None
+    return called, models, [Note("ids", repeated=repeated, n=n)] if alone else []
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -445,56 +449,27 @@ def _read_weights(sample_weight, n: int) -> np.ndarray | None:
 
 # %% ../nbs/06_samples.ipynb #smp033
 #| code-fold: true
-def _as_frame(given: Any) -> Any:
-    """The table behind a path, a relation of DuckDB, a frame of Spark or Arrow, a lazy one, a cursor of SQL,
-    records.
-    """
-    if isinstance(given, (str, Path)):
-        return read_file(given)
-    records = isinstance(given, (list, tuple)) and len(given) and isinstance(given[0], Mapping)
-    if records or getattr(getattr(given, "dtype", None), "names", None):
-        return pandas().DataFrame(given)
-    for way in ("toPandas", "df", "to_pandas", "collect"):
-        if hasattr(given, way) and not hasattr(given, "to_numpy"):
-            return getattr(given, way)()
-    if hasattr(given, "description") and hasattr(given, "fetchall"):
-        return pandas().DataFrame(given.fetchall(), columns=[column[0] for column in given.description])
-    return given
-
-
 def _column(values, name: str, n: int | None = None) -> np.ndarray:
     "One value per sample, as an array of numbers, booleans or labels, none of them missing."
-    given: Any = values if isinstance(values, str) else _as_frame(values)
-    values = given[next(iter(given.columns))] if len(getattr(given, "columns", ())) == 1 else given
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        values = np.asarray(values)
-    shape: tuple = values.shape if hasattr(values, "shape") else label_array(values, name).shape
-    if name == "y_true" and len(shape) == 2 and shape[1] > 1:
-        raise ValueError(f"y_true: one label a sample is needed, got shape {shape}; {_of_columns(values)}")
-    array = check_1d(values, name, n)
+    columns = list(getattr(values, "columns", ()))
+    array = check_1d(values[columns[0]] if len(columns) == 1 else values, name, n)
     missing = _missing(array, name)
     if missing.any():
-        where = (
-            f"{missing.sum()} of {len(array)} values are missing, the first at position {missing.argmax()}"
-        )
-        remedies = {"y_true": VERIFICATION_BIAS, "clusters": _OWN_LABEL, "groups": _OWN_LABEL}
+        where = f"{missing.sum()} of {len(array)} values are missing, the first at position"
+        remedies = dict.fromkeys(("clusters", "groups"), "give these samples a label of their own")
+        remedies |= {"y_true": VERIFICATION_BIAS}
         default = "give these samples a value, or drop them for all models and say how many they were"
-        raise ValueError(f"{name}: {where}; {remedies.get(name, default)}")
+        raise ValueError(f"{name}: {where} {missing.argmax()}; {remedies.get(name, default)}")
     return _plain_types(array, name)
-
-
-_OWN_LABEL = "give these samples a label of their own"
 
 
 def _missing(array: np.ndarray, name: str = "values") -> np.ndarray:
     "(N,) None, NaN, NaT or pandas' NA."
-    if array.dtype.kind in "fc":
-        return np.isnan(array)
-    if array.dtype.kind in "mM":
-        return np.isnat(array)
-    if array.dtype.kind != "O" or not any(is_missing(v) for v in _distinct(array, name)):
+    if array.dtype.kind != "O":
+        return np.zeros(len(array), bool) if array.dtype.kind in "USbiu" else array != array
+    if not any(map(is_missing, _distinct(array, name))):
         return np.zeros(len(array), bool)
-    return np.fromiter((is_missing(v) for v in array.tolist()), bool, len(array))
+    return np.fromiter(map(is_missing, array.tolist()), bool, len(array))
 
 
 def _distinct(array: np.ndarray, name: str = "values") -> list:
@@ -502,11 +477,8 @@ def _distinct(array: np.ndarray, name: str = "values") -> list:
     try:
         return list(dict.fromkeys(array.tolist()))
     except TypeError:
-        ways: dict[type, str] = {
-            dict: "pandas.DataFrame(list(values))",
-            tuple: "dict(values) of names and models",
-        }
-        way = ways.get(type(array[0]), "numpy.stack(values).squeeze()")
+        table = isinstance(array[0], Mapping)
+        way = "pandas.DataFrame(list(values))" if table else "numpy.stack(values).squeeze()"
         raise ValueError(f"{name}: values such as {array[0]!r:.60}, not one a sample; give {way}") from None
 
 
@@ -524,17 +496,6 @@ def _plain_types(array: np.ndarray, name: str) -> np.ndarray:
         return array.astype(np.int64 if whole else float)
     except (TypeError, ValueError, OverflowError):
         return array
-
-
-def _of_columns(values) -> str:
-    "What to give of a table of labels."
-    framed = hasattr(values, "columns")
-    column = f"y_true[{list(values.columns)[-1]!r}]" if framed else "numpy.asarray(y_true)[:, j]"
-    place = "y_true.idxmax(axis=1)" if framed else "numpy.argmax(y_true, axis=1)"
-    return (
-        f"give the column that holds them, {column}; of columns with one 1 a row their place, {place}; of "
-        "several annotators' labels long_form(y_true)"
-    )
 
 # %% ../nbs/06_samples.ipynb #smp033c
 #| code-fold: true
@@ -637,26 +598,22 @@ def labelled_rows(
 
 def _propensity(propensity, n: int) -> np.ndarray:
     "(N,) probabilities above 0."
-    if propensity is None:
-        return np.ones(n)
     hint = "no weight stands for those never labelled: label some at random, or use bounds_without_labels"
-    chance = check_range(propensity, "propensity", 0, 1, ends="(]", hint=hint)
+    given = 1.0 if propensity is None else propensity
+    chance = check_range(given, "propensity", 0, 1, ends="(]", hint=hint)
     return check_1d(chance, "propensity", n) if np.ndim(chance) else np.full(n, chance)
 
 # %% ../nbs/06_samples.ipynb #smp035
 #| code-fold: true
 def _read_costs(costs, labels: np.ndarray) -> tuple:
-    "A table of costs, who named its classes: 'named', 'frame', 'numbered', 'outcomes' (fp, fn); and notes."
+    "Costs, and who named their classes: 'named', a 'frame' (in any order), 'outcomes' (fp, fn), or ''."
     table = not_gained(as_costs(costs, y_true=labels))
     if isinstance(costs, LabelledTable):
-        return table, "numbered" if table.classes == tuple(range(len(table.classes))) else "named", []
+        return table, "" if table.classes == tuple(range(len(table.classes))) else "named"
     if isinstance(table, ExampleCosts) or (isinstance(costs, Mapping) and "fp" in costs):
-        return table, "outcomes", []
-    if isinstance(costs, Mapping) or (hasattr(costs, "columns") and not bare_frame(costs)):
-        return table, "frame", []
-    n, same = len(labels), len(table.classes) == len(labels)
-    note = f"The costs were read as one matrix of {n} classes, not as the costs of {n} samples."
-    return table, "numbered", [note] if same else []
+        return table, "outcomes"
+    framed = isinstance(costs, Mapping) or (hasattr(costs, "columns") and not bare_frame(costs))
+    return table, "frame" if framed else ""
 
 
 def not_gained(found: CostMatrix | ExampleCosts) -> Any:
@@ -694,19 +651,15 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
         what = f"decision {table.decisions[j]!r} for {table.classes[i]!r}"
         if len(table.classes) == 2:
             what = "a false negative (fn)" if i else "a false positive (fp)"
-        raise ValueError(
-            f"costs: {what} costs {array[bad][0]:g}, so the error would be paid for; give what errors cost "
-            "as positive numbers, and what right decisions gain as negative ones (tp, tn)"
-        )
+        ways = "give what errors cost as positive numbers, what right decisions gain as negative (tp, tn)"
+        raise ValueError(f"costs: {what} costs {array[bad][0]:g}, so it would be paid for; {ways}")
     others = np.where(np.eye(len(table.classes), dtype=bool), -np.inf, array).max(-1)
     worst = (right[..., 0] > others).reshape(-1, len(table.classes)).all(0)
     if worst.any():
         one = table.classes[worst.argmax()]
-        raise ValueError(
-            f"costs: the right decision for {one!r} costs more than each error; give what right decisions "
-            "gain as negative numbers (tp, tn), or name decisions that are no classes: "
-            "CostMatrix(costs, classes=..., decisions=...)"
-        )
+        ways = "give what it gains as negative numbers (tp, tn), or name decisions that are no classes: "
+        ways += "CostMatrix(costs, classes=..., decisions=...)"
+        raise ValueError(f"costs: the right decision for {one!r} costs more than each error; {ways}")
     return table
 
 # %% ../nbs/06_samples.ipynb #smp036
@@ -714,82 +667,65 @@ def not_gained(found: CostMatrix | ExampleCosts) -> Any:
 def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
     "True classes as codes, the costs with the labels of the samples, and notes."
     table = _with_positive(labels, table, origin, positive)
-    y = positions(labels, table.classes)
-    if y is None:
-        seen = seen_labels(labels)
-        strange = [v for v in seen if positions(objects([v]), table.classes) is None]
-        raise ValueError(
-            f"y_true: label {strange[0]!r} is not in the costs' classes = {list(table.classes)}; name the "
-            f"classes, CostMatrix(costs, classes={seen[:20]})"
-        )
-    notes = []
-    if len(labels) and len(np.unique(y)) == 1:
-        notes.append(
-            f"Every label is {table.classes[y[0]]!r}: nothing can be said about errors on other classes."
-        )
-    return y, table, notes
+    classes = list(table.classes)
+    y = encode(labels, classes, "y_true", "the costs' classes").astype(np.intp)
+    if (y != y[0]).any():
+        return y, table, []
+    only = f"Every label is {classes[y[0]]!r}: nothing can be said about errors on other classes."
+    return y, table, [only]
 
 
 def _with_positive(labels: np.ndarray, table, origin: str, positive):
     "The costs with the positive class second and named; `ValueError` where that would be a guess."
-    K, known = len(table.classes), {written(c): c for c in table.classes}
-    if K != 2:
+    if len(table.classes) != 2:
         if positive is not None:
+            K = len(table.classes)
             raise ValueError(f"positive: {positive!r} is for two classes; the costs have {K}, leave it out")
         return table
-    if origin == "frame":
-        return _turned(table, known, positive)
     if origin == "named":
         if positive is not None and written(positive) != written(table.classes[1]):
-            raise ValueError(
-                f"positive: {positive!r}, but the costs name {table.classes[1]!r} as their second, positive "
-                f"class; give the costs with classes=[..., {positive!r}], or leave positive out"
-            )
+            said = f"the costs name {table.classes[1]!r} as their second, positive class"
+            ways = f"give the costs with classes=[..., {positive!r}], or leave positive out"
+            raise ValueError(f"positive: {positive!r}, but {said}; {ways}")
         return table
-    if positions(labels, (0, 1)) is not None and (positive is None or written(positive) in ("1", "True")):
+    counted = origin != "frame" and positions(labels, (0, 1)) is not None
+    if counted and (positive is None or written(positive) in ("1", "True")):
         return table
-    return _renamed(labels, table, origin, positive)
-
-
-def _renamed(labels: np.ndarray, table, origin: str, positive):
-    "Costs by outcome, or without names, with the names of the two labels."
-    seen = seen_labels(labels)
-    if len(seen) > 2:
-        raise ValueError(
-            f"y_true: {len(seen)} labels, {seen[:5]}, but the costs are those of two classes; give a matrix "
-            "with a row for each class, or one spelling to labels that are one class"
-        )
-    if positive is None:
-        raise ValueError(which_is_positive(seen))
-    if origin == "numbered" and positions(labels, (0, 1)) is not None:
-        raise ValueError(
-            f"positive: {positive!r}, but the second of the costs' classes is 1; name them, negative first: "
-            "CostMatrix.binary(fp=..., fn=..., classes=[1, 0])"
-        )
-    named = {written(v): v for v in seen}
-    if written(positive) not in named:
-        raise ValueError(f"{unknown_name(positive, named, 'positive')} (of the true labels)")
-    others = [v for v in seen if written(v) != written(positive)] or [f"not {written(positive)}"]
-    classes = (others[0], named[written(positive)])
-    decisions = classes if table.decisions == (0, 1) else table.decisions
-    kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
-    return kind(table, classes=classes, decisions=decisions)
-
-
-def _turned(table, known: dict, positive):
-    "Costs of a frame, whose rows stand in any order, with the positive class last."
-    if positive is None:
+    if counted and not origin:
+        ways = "name them, negative first: CostMatrix.binary(fp=..., fn=..., classes=[1, 0])"
+        raise ValueError(f"positive: {positive!r}, but the second of the costs' classes is 1; {ways}")
+    known = list(table.classes) if origin == "frame" else _two_labels(labels)
+    if positive is None and origin == "frame":
         if unordered(known):
             return table  # as it stands; `_positive_needed` asks for more
-        positive = max(table.classes)
-    if written(positive) not in known:
-        raise ValueError(unknown_name(positive, known, "positive"))
-    order = sorted(range(2), key=lambda i: written(table.classes[i]) == written(positive))
-    classes = [table.classes[i] for i in order]
-    same = set(table.decisions) == set(classes)
-    columns = [table.decisions.index(c) for c in classes] if same else list(range(len(table.decisions)))
-    decisions = [table.decisions[j] for j in columns]
-    return CostMatrix(table.array[order][:, columns], classes=classes, decisions=decisions)
+        positive = max(known)
+    if positive is None:
+        raise ValueError(which_is_positive(known))
+    called = {written(label): label for label in known}
+    if written(positive) not in called:
+        raise ValueError(unknown_name(positive, called, "positive"))
+    second = called.pop(written(positive))
+    return _named(table, origin, (*called.values(), second) if called else (f"not {written(second)}", second))
+
+
+def _two_labels(labels: np.ndarray) -> list:
+    "The distinct labels, two at the most."
+    seen = seen_labels(labels)
+    if len(seen) > 2:
+        ways = "give a matrix with a row for each class, or one spelling to labels that are one class"
+        raise ValueError(f"y_true: {len(seen)} labels, {seen[:5]}, but the costs have two classes; {ways}")
+    return seen
+
+
+def _named(table, origin: str, classes: tuple):
+    "The costs with these classes: a frame's put in their order, those without names called so."
+    decisions = classes if set(table.decisions) == set(table.classes) else table.decisions
+    if origin == "frame":
+        labels = table.classes, table.decisions
+        array = reordered(table.array, labels, (classes, decisions), "costs", "the samples")
+        return CostMatrix(array, classes=classes, decisions=decisions)
+    kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
+    return kind(table, classes=classes, decisions=decisions)
 
 
 def _positive_needed(given, model, labels: np.ndarray, costs):
@@ -797,7 +733,7 @@ def _positive_needed(given, model, labels: np.ndarray, costs):
     nothing.
     """
     said = isinstance(given, Posteriors) and given.classes is not None
-    single = np.ndim(given.values if isinstance(given, _KINDS) else given) == 1
+    single = np.ndim(_values(given)) == 1
     if unordered(costs.classes) and single and not (said or isinstance(model, Decisions)):
         raise ValueError(which_is_positive(seen_labels(labels)))
 
@@ -828,8 +764,7 @@ def told_by_costs(found: ExampleCosts, y: np.ndarray, clusters: np.ndarray | Non
     >>> told_by_costs(ExampleCosts(fp=5, fn=20.0 + np.arange(100) % 7), y)
     ''
     """
-    K = len(found.classes)
-    rows = np.arange(len(y))
+    K, rows = len(found.classes), np.arange(len(y))
     if clusters is not None:
         rows = np.unique(numbered(clusters)[1] * K + y, return_index=True)[1]
     for name, column in _columns_of_costs(found):
@@ -937,16 +872,6 @@ def _high_ends(below: np.ndarray) -> tuple:
 _KINDS = (Decisions, Posteriors, Scores)
 
 
-def _named_models(models) -> Any:
-    "A mapping from names to models, if it is one; names as text."
-    if not isinstance(models, Mapping):
-        return None
-    if not len(models):
-        raise ValueError("models: at least one is needed, a mapping from names to arrays")
-    names = _refuse_twice(list(models))
-    return dict(zip(names, models.values()))
-
-
 def _refuse_twice(given: list) -> list:
     "Names as text; `ValueError` where two are one."
     names = list(map(str, given))
@@ -956,10 +881,12 @@ def _refuse_twice(given: list) -> list:
     return names
 
 
-def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, str]:
+def _one_or_many(models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, str]:
     "Name -> what is given for it; and how a table was read, where a column is not a model."
-    if named is not None:
-        return named, ""
+    if isinstance(models, Mapping):
+        if not len(models):
+            raise ValueError("models: at least one is needed, a mapping from names to arrays")
+        return dict(zip(_refuse_twice(list(models)), models.values())), ""
     if not hasattr(models, "columns") or not hasattr(models, "to_numpy"):
         _refuse_estimator(models, "models")
         name = getattr(models, "name", None)
@@ -976,8 +903,10 @@ def _one_or_many(named, models, truth: np.ndarray, costs: CostMatrix) -> tuple[d
     )
 
 
-def _refuse_other_class(name: str, names, costs: CostMatrix):
+def _refuse_other_class(name: str, given, model, names, costs: CostMatrix):
     "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
+    if np.ndim(given) != 1 or isinstance(given, _KINDS) or isinstance(model, Decisions):
+        return
     negative, positive = costs.classes
     head = _before(name, negative)
     if head is None or any(_before(other, positive) == head for other in names):
@@ -997,26 +926,26 @@ _PROBABLE = set("p pr prob proba probs probability probabilities posterior class
 def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatrix):
     "`ValueError` if columns have no names and the classes stand in another order than scikit-learn's."
     ways = [list(costs.classes), in_order(costs.classes)]
+    columns = list(getattr(_values(given), "columns", []))
     named = isinstance(given, Posteriors) and given.classes is not None
-    if ways[0] == ways[1] or named or isinstance(model, Decisions) or not _bare_columns(given, ways[0]):
-        return
+    named = named or (columns and positions(objects(ways[0]), columns) is not None)
     place = [ways[1].index(label) for label in ways[0]]
+    if named or ways[0] == ways[1] or np.ndim(_values(given)) != 2:
+        return
     if np.array_equal(model.values, model.values[:, place]):
         return
     areas = [_mean_area(model.values[:, order], y) for order in (slice(None), place)]
     read = [f"as {way} {area:.2f}" for way, area in zip(ways, areas)]
     raise ValueError(
-        f"{argument}: columns without names may stand in the order of the costs or, as in scikit-learn, "
-        f"sorted. Areas under the ROC curve, {' and '.join(read)}; say which, "
-        f"Posteriors(numpy.asarray(values), classes={ways[0]}) or classes={ways[1]}"
+        f"{argument}: columns without names may stand in two orders, with areas under the ROC curve "
+        f"{' and '.join(read)}; say which, Posteriors(numpy.asarray(values), classes={ways[0]}) or "
+        f"classes={ways[1]}"
     )
 
 
-def _bare_columns(given, classes: list) -> bool:
-    "Has a model several columns, of which nothing says whose they are?"
-    values = given.values if isinstance(given, Posteriors) else given
-    columns = list(getattr(values, "columns", []))
-    return np.ndim(values) == 2 and (not columns or positions(objects(classes), columns) is None)
+def _values(given):
+    "What a model handed over, said to be of a kind or not."
+    return given.values if isinstance(given, _KINDS) else given
 
 
 def _mean_area(posteriors: np.ndarray, y: np.ndarray) -> float:
@@ -1035,12 +964,6 @@ def _before(name, label) -> str | None:
     return head if text.isdigit() and head[-1].isalpha() else None
 
 
-def _add_to_one(columns: list) -> bool:
-    "Whether columns hold numbers of at least 0 that add up to 1 in each row."
-    values = np.column_stack(columns).astype(float)
-    return bool(len(values) and (values >= 0).all() and (abs(values.sum(1) - 1) <= SUM_TOLERANCE).all())
-
-
 def _refuse_estimator(given, argument: str):
     "A fitted model is not its output."
     methods = [m for m in ("predict_proba", "decision_function", "predict") if hasattr(given, m)]
@@ -1053,8 +976,7 @@ def _refuse_estimator(given, argument: str):
 #| code-fold: true
 def _read_model(given, argument: str, costs: CostMatrix, n: int):
     "A model as codes of decisions, (N, K) posteriors or (N,) floats, in the order of the costs."
-    kind = type(given) if isinstance(given, _KINDS) else None
-    values = given.values if kind else given
+    kind, values = type(given) if isinstance(given, _KINDS) else None, _values(given)
     _refuse_estimator(values, argument)
     if isinstance(values, Mapping):
         raise ValueError(f"{argument}: a mapping; of classes and columns give pandas.DataFrame(mapping)")
@@ -1062,8 +984,7 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     if hasattr(values, "columns") or len(shape) > 1:
         if kind in (Decisions, Scores):
             raise ValueError(f"{argument}: {kind.__name__} are one value a sample, got a table")
-        read = _read_table(values, argument, costs, n, getattr(given, "classes", None) if kind else None)
-        return replace(read, priors=_right_at(given, argument, costs))
+        return _read_table(given, argument, costs, n)
     array = _column(values, argument)
     if len(array) != n:
         raise ValueError(f"{argument}: {len(array)} values, but y_true has {n}; models need the same samples")
@@ -1071,26 +992,21 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     if kind is Decisions:
         return Decisions(_read_decisions(array, argument, costs))
     if len(costs.classes) != 2:
-        raise ValueError(
-            f"{argument}: one number per sample tells only two classes apart, there are "
-            f"{len(costs.classes)}; give (N, {len(costs.classes)}) posteriors"
-        )
+        K = len(costs.classes)
+        raise ValueError(f"{argument}: one number per sample for {K} classes; give (N, {K}) posteriors")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
     if kind is Scores:
         return Scores(array.astype(float))
-    read = _read_probability(array.astype(float), argument, costs, getattr(given, "classes", None))
-    return replace(read, priors=_right_at(given, argument, costs))
+    return _read_probability(array.astype(float), given, argument, costs)
 
 
 def _right_at(given, argument: str, costs: CostMatrix):
     "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
     said, classes = (cast(Any, getattr(given, name, None)) for name in ("priors", "classes"))
-    if isinstance(said, str):
-        check_choice(said, ("sample", "deployment"), f"{argument}.priors")
+    if said is None or isinstance(said, str):
+        check_choice(said or "sample", ("sample", "deployment"), f"{argument}.priors")
         return None if said == "sample" else said
-    if said is None:
-        return None
     listed = classes if np.ndim(classes) == 1 and len(classes) == len(costs.classes) else costs.classes
     try:
         shares = as_priors(said, listed)
@@ -1102,21 +1018,18 @@ def _right_at(given, argument: str, costs: CostMatrix):
 def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.ndarray:
     "(N,) columns of the costs."
     found = positions(array, costs.decisions)
-    two = len(costs.decisions) == 2 and costs.decisions == costs.classes
-    if found is None and two and array.dtype.kind in "biuf":
-        found = positions(array, (0, 1))  # 1 is positive, and which class that is has been said
-    if found is None:
-        seen = seen_labels(array)
-        if array.dtype.kind not in "biuf" and _are_numbers(seen):
-            raise ValueError(f"{argument}: numbers as text, such as {seen[0]!r}; give values.astype(float)")
-        unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
-        strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
-        raise ValueError(
-            f"{argument}: {strange!r} is not in the costs' decisions = {list(costs.decisions)} (position "
-            f"{array.tolist().index(strange)}); name them, CostMatrix(costs, classes=..., decisions=...), or "
-            "give numbers, if these are no decisions"
-        )
-    return found
+    if found is None and array.dtype.kind in "biuf" and len(costs.decisions) == 2:
+        found = positions(array, (0, 1)) if costs.decisions == costs.classes else None  # 1 is positive
+    if found is not None:
+        return found
+    seen = seen_labels(array)
+    if array.dtype.kind not in "biuf" and _are_numbers(seen):
+        raise ValueError(f"{argument}: numbers as text, such as {seen[0]!r}; give values.astype(float)")
+    unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
+    strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
+    where = f"{list(costs.decisions)} (position {array.tolist().index(strange)})"
+    remedy = "name them, CostMatrix(costs, classes=..., decisions=...), or give numbers"
+    raise ValueError(f"{argument}: {strange!r} is not in the costs' decisions = {where}; {remedy}")
 
 
 def _are_numbers(labels) -> bool:
@@ -1127,80 +1040,49 @@ def _are_numbers(labels) -> bool:
         return False
 
 
-def _read_probability(p: np.ndarray, argument: str, costs: CostMatrix, classes) -> Posteriors:
+def _read_probability(p: np.ndarray, given, argument: str, costs: CostMatrix) -> Posteriors:
     "Posteriors of two classes from that of one."
     if p.min(initial=0) < 0 or p.max(initial=0) > 1:
-        raise ValueError(
-            f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; divide percentages by "
-            "100, a score is Scores(...)"
-        )
-    if classes is not None:
-        label = classes if isinstance(classes, str) or np.ndim(classes) == 0 else list(classes)[0]
-        place = positions(objects([label]), costs.classes)
-        if place is None or np.ndim(classes) and len(classes) != 1:
-            raise ValueError(
-                f"{argument}: the one class whose probability this is must be of {list(costs.classes)}, got "
-                f"{classes!r}; name it, classes=[{costs.classes[1]!r}]"
-            )
-        p = p if place[0] else 1 - p
-    return Posteriors(np.column_stack([1 - p, p]))
+        ways = "divide percentages by 100, a score is Scores(...)"
+        raise ValueError(f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {ways}")
+    classes: Any = getattr(given, "classes", None)
+    label = [costs.classes[1] if classes is None else classes] if np.ndim(classes) == 0 else list(classes)
+    place = positions(objects(label), costs.classes)
+    if place is None or len(place) != 1:
+        got = f"must be of {list(costs.classes)}, got {classes!r}; name it, classes=[{costs.classes[1]!r}]"
+        raise ValueError(f"{argument}: the one class whose probability this is {got}")
+    p = p if place[0] else 1 - p
+    return Posteriors(np.column_stack([1 - p, p]), priors=_right_at(given, argument, costs))
 
 
-def _read_table(values, argument: str, costs: CostMatrix, n: int, classes) -> Posteriors:
+def _read_table(given, argument: str, costs: CostMatrix, n: int) -> Posteriors:
     "(N, K) posteriors with their columns in the order of the costs' classes."
-    K = len(costs.classes)
-    if hasattr(values, "columns"):
-        dense(values, argument)  # refuses tables of other libraries
-        if classes is not None:
-            raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
-        if len(set(values.columns)) < len(values.columns):
-            names = list(values.columns)
-            raise ValueError(f"{argument}: columns {names}, two of one name; name each as its class")
-        columns = list(values.columns)
-        table = np.column_stack([_column(values[c], argument) for c in columns])
-        if columns != list(range(len(columns))) or positions(objects(costs.classes), columns) is not None:
-            classes = columns
-    else:
-        table = dense(values, argument)
+    values, classes = _values(given), getattr(given, "classes", None) if isinstance(given, _KINDS) else None
+    if hasattr(values, "columns") and classes is not None:
+        raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
+    table, _ = columns_by_class(values, costs, argument, "the costs", names=classes)
     if len(table) != n:
-        remedy = "models need the same samples"
-        if table.shape[1] == n:
-            remedy = "give numpy.transpose(values) if the rows are the classes of one model, a dict of names "
-            remedy += "and models, {'a': values[0], ...}, if each is a model"
+        remedy = "give a row for each sample: numpy.transpose(values) if the rows are the classes of one "
+        remedy += "model, a dict of names and models, {'a': values[0], ...}, if each is a model"
         raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {remedy}")
-    if table.shape[1] == 1:
-        raise ValueError(f"{argument}: shape {table.shape}; for one column give numpy.ravel(values)")
-    if classes is not None:
-        order = positions(objects(classes), costs.classes)
-        if order is None or sorted(order) != list(range(K)):
-            raise ValueError(
-                f"{argument}: columns {list(classes)}, but those of the costs are {list(costs.classes)}; "
-                "name the columns alike, Posteriors(values, classes=[...])"
-            )
-        table = table[:, np.argsort(order)]
-    if table.shape[1] != K:
-        raise ValueError(
-            f"{argument}: {table.shape[1]} columns, but there are {K} classes {list(costs.classes)}; if each "
-            "column is a model, give a dict of names and columns"
-        )
-    return Posteriors(check_posteriors(table, K, name=argument))
+    if table.shape[1] != len(costs.classes):
+        ways = "of one column give numpy.ravel(values), and if each is a model, a dict of names and columns"
+        raise ValueError(f"{argument}: {table.shape[1]} columns for {len(costs.classes)} classes; {ways}")
+    p = check_posteriors(table, len(costs.classes), name=argument)
+    return Posteriors(p, priors=_right_at(given, argument, costs))
 
 # %% ../nbs/06_samples.ipynb #smp041
 #| code-fold: true
 def _kind_of(array: np.ndarray, costs: CostMatrix) -> type:
     "What a column of numbers or labels is taken for."
-    two = costs.decisions == costs.classes and len(costs.decisions) == 2
-    labels = _all_among(array, costs.decisions) if array.dtype.kind in "biuf" else True
-    if labels or (two and _all_among(array, (0, 1))):
+    if array.dtype.kind not in "biuf":
         return Decisions
+    own = [float(written(label)) for label in costs.decisions if _are_numbers([written(label)])]
+    coded = [0, 1] if costs.decisions == costs.classes and len(costs.decisions) == 2 else []
+    for labels in (own, coded):  # a glance saves a search
+        if len(labels) and np.isin(array[:100], labels).all() and np.isin(array, labels).all():
+            return Decisions
     return Posteriors if array.min() >= 0 and array.max() <= 1 else Scores
-
-
-def _all_among(array: np.ndarray, labels) -> bool:
-    "Whether each number is one of the labels, by value or as it is written."
-    values = [float(written(label)) for label in labels if _are_numbers([written(label)])]
-    among = len(values) > 0 and np.isin(array[:100], values).all()  # a glance saves a search
-    return bool(among and np.isin(array, values).all())
 
 # %% ../nbs/06_samples.ipynb #smp043
 #| code-fold: true
@@ -1225,12 +1107,9 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, seve
     if not area < 0.5 - 3 * spread:
         return []
     other, this = costs.classes
+    kind = "scores" if isinstance(model, Scores) else "probabilities"
     turned = f"{this!r}, {other!r}" if several else f"{other!r}"
-    return [
-        f"{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If these are "
-        f"the {'scores' if isinstance(model, Scores) else 'probabilities'} of {other!r}, give "
-        + ("Scores(-values)." if isinstance(model, Scores) else f"Posteriors(values, classes=[{turned}]).")
-    ]
+    return [Note(f"turned {kind}", argument=argument, other=other, area=area, turned=turned)]
 
 
 def _area(values: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -1276,7 +1155,7 @@ def long_form(labels: Matrix | Mapping[str, Any], *, sample_weight: Vector | Non
     >>> long["row"].tolist(), long["label"].tolist(), long["sample_weight"].tolist()
     ([0, 0, 1], ['spam', 'spam', 'ham'], [0.5, 0.5, 1.0])
     """
-    given: Any = _as_frame(labels)
+    given: Any = labels
     if not (hasattr(given, "columns") or isinstance(given, Mapping) or np.ndim(given) == 2):
         raise ValueError(f"labels: a table is needed, a column an annotator, got {labels!r:.60}")
     table = pandas().DataFrame({c: given[c] for c in given.columns} if hasattr(given, "columns") else given)
@@ -1303,41 +1182,20 @@ _NO_MODEL = re.compile(
 _DECIDED = re.compile(r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisions?)([^a-z]|$)")
 
 
-def _models_among(table: dict, truth: np.ndarray, classes: list, decisions: list) -> tuple[dict, dict]:
-    """The models in a table, column -> (N,) cells, and why other columns are none.
-
-    A model is a column, or a mapping from classes to columns of probabilities.
-    """
-    label = numbered(truth)[1]
-    left = {c: _no_model(c, v, decisions) or _labels_again(c, v, label) for c, v in table.items()}
-    rest = {c: v for c, v in table.items() if not left[c]}
-    whole = _by_name(rest, classes)
-    inside = {c: name for name, where in whole.items() for c in where.values()}
-    scales = {c: v for c, v in rest.items() if c not in inside and not _decides(v, decisions)}
-    _refuse_sums({c: v for c, v in scales.items() if np.ptp(v)}, classes)
-    _refuse_features(scales, [*inside])
-    found: dict = {}
-    for c in rest:
-        found |= {inside[c]: whole[inside[c]]} if c in inside else {str(c): c}
-    return found, {c: why for c, why in left.items() if why}
-
-
-def _no_model(name, cells: np.ndarray, decisions: list) -> str:
+def _no_model(name, cells: np.ndarray, label: np.ndarray, decisions: list) -> str:
     "Why a column is not offered as a model; '' if it is; `ValueError` for numbers that are text."
     if _NO_MODEL.search(_snake(name)):
         return "its name"
     array = cells[~_missing(cells)]
-    if array.dtype.kind not in "biuf":
-        if len(array) and _few(array, len(decisions)) and positions(array, decisions) is not None:
-            return ""
-        _refuse_text(name, array)
+    if not len(array):
         return "no numbers"
-    if not len(array) or (array == array[0]).all():
-        return "" if len(array) and 0 <= array[0] <= 1 else "one value for all"
-    counted = array.dtype.kind == "f" and (array == np.rint(array)).all() and np.abs(array).max() < 2**53
-    whole = array.dtype.kind in "iu" or counted
-    different = whole and len(array) > 2 and len(np.unique(array)) == len(array)
-    return "a different whole number in each row" if different else ""
+    if array.dtype.kind not in "biuf":
+        if not _few(array, len(decisions)) or positions(array, decisions) is None:
+            _refuse_text(name, array)
+            return "no numbers"
+    elif (array == array[0]).all() and not 0 <= array[0] <= 1:
+        return "one value for all"
+    return "the true labels again" if _labels_again(name, cells, label) else ""
 
 
 def _refuse_text(name, cells: np.ndarray):
@@ -1351,15 +1209,14 @@ def _refuse_text(name, cells: np.ndarray):
         )
 
 
-def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> str:
-    "Why a column is no model: its values tell the classes apart without an error (decisions may be right)."
+def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> bool:
+    "Do its values tell the classes apart without an error (as decisions may)?"
     K = label.max() + 1
     labels = cells.dtype.kind != "f" or (cells == np.rint(cells)).all()  # .2 and .9 are probabilities
     if _DECIDED.search(_snake(name)) or not labels or K < 2 or not _few(cells, K):
-        return ""
+        return False
     codes = numbered(cells)[1]
-    same = codes.max() + 1 == K == len(kinds([label, codes])[1])
-    return "the true labels again" if same else ""
+    return codes.max() + 1 == K == len(kinds([label, codes])[1])
 
 
 def _by_name(table: dict, classes: Sequence[Any]) -> dict:
@@ -1372,22 +1229,22 @@ def _by_name(table: dict, classes: Sequence[Any]) -> dict:
     for head, own in called.items():
         where = {label: own[label] for label in classes if label in own}
         if head is not None and 1 < len(where) == len(classes):
-            _refuse_others(table, [*where.values()])
+            _refuse_others({c: table[c] for c in where.values()})
             name = head or "model"
             found[", ".join(map(str, where.values())) if name in table else name] = where
     return found
 
 
-def _refuse_others(table: dict, columns: list):
+def _refuse_others(table: dict):
     "`ValueError` where the rows of columns that are called as the classes do not add up to 1."
-    if not _add_to_one([table[c] for c in columns]):
-        total = np.sum([table[c] for c in columns], axis=0)
-        far = np.abs(total - 1).argmax()
+    values = np.column_stack([*table.values()]).astype(float)
+    off = abs(values.sum(1) - 1)
+    if (values < 0).any() or not (off <= SUM_TOLERANCE).all():
         raise ValueError(
-            f"models: the columns {columns} are named as the classes, but their rows do not sum to 1 "
-            f"({total[far]:g} at position {far}). If they are one model, give Posteriors(values, "
-            "classes=[...]), rows divided by values.sum(1, keepdims=True); if each is a model, "
-            f"dict(frame[{columns}])"
+            f"models: the columns {list(table)} are named as the classes, but their rows do not sum to 1 "
+            f"({values.sum(1)[off.argmax()]:g} at position {off.argmax()}). If they are one model, give "
+            "Posteriors(values, classes=[...]), rows divided by values.sum(1, keepdims=True); if each is a "
+            f"model, dict(frame[{list(table)}])"
         )
 
 
@@ -1395,14 +1252,14 @@ def _refuse_sums(table: dict, classes: list):
     "`ValueError` for as many columns as classes that add up to the same in each row, as one model's do."
     K = len(classes)
     few = math.comb(len(table), K) <= 5_000
-    for own in combinations(table, K) if few else [tuple(table)]:
-        parts = ([table[c][:50] for c in own], [table[c] for c in own])  # a glance saves a search
-        if K > 1 and all(_alike_sums(part) for part in parts):
+    for own in map(list, combinations(table, K)) if few else [list(table)]:
+        columns = [table[c] for c in own]
+        if K > 1 and _alike_sums([c[:50] for c in columns]) and _alike_sums(columns):  # a glance first
             raise ValueError(
-                f"models: the rows of {list(own)} add up to one number, as those of one model do, but they "
-                f"are not called as the classes {classes}. If they are one model, say whose probability each "
-                f"is, Posteriors(frame[{list(own)}].to_numpy(), classes=[...]), or give one of two scores "
-                f"alone, Scores(frame[column]); if each is a model, dict(frame[{list(own)}])"
+                f"models: the rows of {own} add up to one number, as those of one model do, but they are not "
+                f"called as the classes {classes}. If they are one model, say whose probability each is, "
+                f"Posteriors(frame[{own}].to_numpy(), classes=[...]), or give one of two scores alone, "
+                f"Scores(frame[column]); if each is a model, dict(frame[{own}])"
             )
 
 
@@ -1417,13 +1274,13 @@ def _alike_sums(columns: list) -> bool:
 def _refuse_features(table: dict, probabilities: list):
     "`ValueError` for numbers beyond [0, 1] beside probabilities: they may be features, amounts or scores."
     within = [c for c, v in table.items() if np.nanmin(v) >= 0 and np.nanmax(v) <= 1]
-    beyond = [c for c in table if c not in within]
-    probabilities = probabilities + within
+    beyond = [c for c in table if c not in within][:20]
+    probabilities = (probabilities + within)[:20]
     if beyond and probabilities:
         raise ValueError(
-            f"models: {beyond[:20]} are numbers beyond [0, 1] beside probabilities, {probabilities[:20]}; "
-            "they may be features, amounts or scores. Name the models: models={name: column}, or of a frame "
-            f"dict(frame[{probabilities[:20]}])"
+            f"models: {beyond} are numbers beyond [0, 1] beside probabilities, {probabilities}; they may be "
+            "features, amounts or scores. Name the models: models={name: column}, or of a frame "
+            f"dict(frame[{probabilities}])"
         )
 
 
@@ -1441,10 +1298,8 @@ def _cells(values) -> np.ndarray:
         return np.array([str(v) for v in array], object)
     missing = _missing(array)
     plain = _plain_types(array[~missing], "a column")
-    if plain.dtype.kind not in "biuf":
-        return array
-    if not missing.any():
-        return plain
+    if plain.dtype.kind not in "biuf" or not missing.any():
+        return array if missing.any() else plain
     cells = np.full(len(array), np.nan)
     cells[~missing] = plain
     return cells
@@ -1486,7 +1341,7 @@ class Columns(Result):
     left_out : dict
         column -> why it is not offered as a model
     notes : tuple
-        what the columns were read as, in one sentence; and which ids stand in several rows
+        what the columns were read as, in one sentence
     """
 
     frame: Any
@@ -1529,9 +1384,8 @@ def read_table(
 
     Parameters
     ----------
-    source : DataFrame, path or relation
-        a row per sample; a frame of pandas, polars, Arrow or Spark, a file (`read_file`), a relation of
-        DuckDB, a cursor of SQL
+    source : DataFrame or path
+        a row per sample; a frame of pandas or polars, or a file (`read_file`)
     label : str, optional
         the column of true labels; None: the one that is called like a label
     models : mapping, optional
@@ -1564,30 +1418,34 @@ def read_table(
     >>> found.label, found.models, found.left_out
     ('y', {'p': {0: 'p0', 1: 'p1'}}, {'id': 'its name'})
     """
-    path = isinstance(source, (str, Path))
-    source = read_file(source, sep=sep, decimal=decimal) if path else _as_frame(source)
+    if isinstance(source, (str, Path)):
+        source = read_file(source, sep=sep, decimal=decimal)
     if not hasattr(source, "columns"):
         raise ValueError(f"source: a table with named columns is needed, got {source!r:.60}")
     if isinstance(taken, str) or not np.iterable(taken) or any(isinstance(c, (list, dict)) for c in taken):
         raise ValueError(f"taken: a list of columns is needed, got {taken!r:.60}")
     if not len(source):
         raise ValueError("source: no rows below the header; one row a sample is needed")
-    columns = list(source.columns)
-    left_out: dict = {}
-    given = _given_columns(columns, models)
+    columns, left_out = list(source.columns), dict[Any, str]()
+    pairs = [] if models is None else _pairs(models)
+    for name, column in pairs:
+        if column not in columns:
+            raise ValueError(unknown_name(column, columns, f"models[{name!r}]"))
     if label is None:
-        label = _guess_label(source, {*taken, *given})
+        label = _guess_label(source, {*taken, *(column for _, column in pairs)})
     elif label not in columns:
         raise ValueError(unknown_name(label, columns, "label"))
     if models is None:
         rest = [c for c in columns if c != label and c not in taken]
         models, left_out = _models_of(source, rest, source[label], costs)
     said = f"Read: true labels {label!r}; {_in_words(models, left_out)}"
-    return Columns(source, label, dict(models), left_out, (said, *_repeated(source, left_out)))
+    return Columns(source, label, dict(models), left_out, (said,))
 
 
 def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
-    "The models among some columns, and why the others are none; `ValueError` where all are none."
+    """The models among some columns, a column each or a mapping from classes to columns, and why the others
+    are none; `ValueError` where all are none.
+    """
     truth = _column(truth, "y_true")
     classes = decisions = seen_labels(truth)
     if costs is not None:
@@ -1595,15 +1453,22 @@ def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
         classes, decisions = list(costs.classes), list(costs.decisions)
     elif len(classes) == 1 and classes[0] in (0, 1):
         classes = [False, True] if isinstance(classes[0], (bool, np.bool_)) else [0, 1]
+    known, label = list(dict.fromkeys([*classes, *decisions])), numbered(truth)[1]
     table = {c: _cells(frame[c]) for c in columns}
-    models, left_out = _models_among(table, truth, classes, list(dict.fromkeys([*classes, *decisions])))
+    why = {c: _no_model(c, cells, label, known) for c, cells in table.items()}
+    left_out, rest = {c: v for c, v in why.items() if v}, {c: table[c] for c in columns if not why[c]}
+    whole = _by_name(rest, classes)
+    inside = {c: name for name, where in whole.items() for c in where.values()}
+    scales = {c: v for c, v in rest.items() if c not in inside and not _decides(v, known)}
+    _refuse_sums({c: v for c, v in scales.items() if np.ptp(v)}, classes)
+    _refuse_features(scales, [*inside])
+    models: dict = {}
+    for c in rest:
+        models |= {inside[c]: whole[inside[c]]} if c in inside else {str(c): c}
     if not models:
-        words = (f"{column!r} ({why})" for column, why in left_out.items())
-        raise ValueError(
-            "models: no column beside the true labels looks like one; left out: "
-            f"{', '.join(words) or 'none'}; name the models, columns of numbers or of the decisions "
-            f"{decisions[:20]}"
-        )
+        words = ", ".join(f"{c!r} ({v})" for c, v in left_out.items()) or "none"
+        ways = f"name the models, columns of numbers or of the decisions {decisions[:20]}"
+        raise ValueError(f"models: no column beside the true labels is one; left out: {words}; {ways}")
     return models, left_out
 
 
@@ -1611,12 +1476,10 @@ def _values_of(frame, models: Mapping) -> dict:
     "Name -> column, or `Posteriors` of the columns of the classes."
     found: dict = {}
     for name, where in models.items():
-        if not isinstance(where, Mapping):
-            found[name] = frame[where]
-            continue
-        columns = [frame[c] for c in where.values()]
-        values = columns[0] if len(columns) == 1 else np.column_stack([_column(c, name) for c in columns])
-        found[name] = Posteriors(values, classes=list(where))
+        own = list(where.values()) if isinstance(where, Mapping) else [where]
+        columns = [_column(frame[c], name) for c in own] if len(own) > 1 else []
+        values = np.column_stack(columns) if columns else frame[own[0]]
+        found[name] = Posteriors(values, classes=list(where)) if isinstance(where, Mapping) else values
     return found
 
 
@@ -1631,33 +1494,10 @@ def _in_words(models: Mapping, left_out: Mapping) -> str:
     return f"model{'s' * (len(parts) > 1)} {', '.join(parts)}{'; left out ' * bool(left)}{left}."
 
 
-def _repeated(frame, left_out: Mapping) -> list:
-    "A note on ids that stand in several rows."
-    notes, keys = [], r"(^|[_ .-])(u?ids?|uuid|key|customer|client|patient|account)$"
-    for column in (c for c in left_out if re.search(keys, _snake(c))):
-        distinct = len(_distinct(np.asarray(frame[column], object)))
-        if distinct < len(frame):
-            notes.append(
-                f"The {len(frame)} rows have {distinct} different values of {column!r}, and rows of one are "
-                f"not independent; if they belong together, these are the clusters."
-            )
-    return notes
-
-
-def _given_columns(columns: list, models) -> list:
-    "The columns of models that are named."
-    if models is None:
-        return []
+def _pairs(models) -> list:
+    "Name and column, of each column of each model."
     if not isinstance(models, Mapping) or not len(models):
         raise ValueError(f"models: a mapping from names to columns is needed, got {models!r:.60}")
-    for name, column in _pairs(models):
-        if column not in columns:
-            raise ValueError(unknown_name(column, columns, f"models[{name!r}]"))
-    return [column for _, column in _pairs(models)]
-
-
-def _pairs(models: Mapping) -> list:
-    "Name and column, of each column of each model."
     several = {name: where if isinstance(where, Mapping) else {"": where} for name, where in models.items()}
     return [(name, column) for name, where in several.items() for column in where.values()]
 
@@ -1675,11 +1515,15 @@ def _guess_label(frame, taken):
 # %% ../nbs/06_samples.ipynb #smp047
 #| code-fold: true
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
-_KINDS_OF_FILES = {
-    **dict.fromkeys((".xlsx", ".xlsm", ".xls"), "Excel"),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    ".feather": "feather",
+_CSV = {"sep": ",", "skipinitialspace": True}
+_JSON = {"precise_float": True, "dtype": False, "encoding": "utf-8-sig"}
+_HOW: dict = {  # the end of a name -> what pandas calls such a file, and how it reads it
+    ".tsv": ("CSV", _CSV | {"sep": "\t"}),
+    ".json": ("JSON", _JSON),
+    **dict.fromkeys((".jsonl", ".ndjson"), ("JSON", _JSON | {"lines": True})),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls"), ("Excel", {})),
+    **dict.fromkeys((".parquet", ".pq"), ("parquet", {})),
+    ".feather": ("feather", {}),
 }
 
 
@@ -1721,35 +1565,37 @@ def read_file(
     >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv", sep=";", decimal=",")["m"].tolist()
     [0.5, 0.25]
     """
-    if not isinstance(source, (bytes, bytearray, str)) and not hasattr(source, "__fspath__"):
+    return _read(source, name, sep, decimal, index_col=index_col)
+
+
+def _read(source: Any, name, sep, decimal: str, **options):
+    "The table, or with `chunksize` its blocks; `options` of pandas for a CSV file or a sheet."
+    if not isinstance(source, (bytes, bytearray, str, Path)):
         raise ValueError(f"source: a path or a file's bytes are needed, got {source!r:.60}")
     path = None if isinstance(source, (bytes, bytearray)) else Path(source)
     name = str(name or path or "the file")
     if path is not None and not path.is_file():
         what = f"a folder; name the files in it, {name}/*{path.suffix}" if path.is_dir() else "no such file"
         raise ValueError(f"{name}: {what}")
-    kind, end, packed = _file_kind(name)
-    opened = (lambda: path) if path else (lambda: io.BytesIO(source))
+    kind, how = _how(name, sep)
+    content: Any = source
+    opened = (lambda: path) if path else (lambda: io.BytesIO(content))
     with _refused(name, kind):
+        if kind in ("CSV", "Excel"):
+            _check_names(kind, opened, how)
+            how |= options
         if kind == "CSV":
-            given = _csv_options(opened, end, packed, sep, decimal)
-            return pandas().read_csv(opened(), index_col=index_col, **given)
-        if kind == "Excel":
-            first = pandas().read_excel(opened(), header=None, nrows=1)
-            _refuse_names([] if first.empty else first.iloc[0].dropna().map(str).to_list())
-            return pandas().read_excel(opened(), index_col=index_col)
-        if kind == "JSON":
-            given = {"precise_float": True, "dtype": False, "encoding": "utf-8-sig", "compression": packed}
-            return pandas().read_json(opened(), lines=end != ".json", **given)
-        return getattr(pandas(), f"read_{kind}")(opened())
+            how |= {"decimal": decimal} | every_digit(pandas())
+        return getattr(pandas(), f"read_{kind.lower()}")(opened(), **how)
 
 
-def _file_kind(name: str) -> tuple:
-    "What kind of file has such a name, the end that says so, and how it is packed."
+def _how(name: str, sep: str | None = None) -> tuple[str, dict]:
+    "What pandas calls a file of such a name, and the options by which it reads it."
     stem, end = os.path.splitext(name.lower())
     packed = _PACKED.get(end)
-    end = os.path.splitext(stem)[1] if packed else end
-    return _KINDS_OF_FILES.get(end, "CSV"), end, packed
+    kind, how = _HOW.get(os.path.splitext(stem)[1] if packed else end, ("CSV", _CSV))
+    how = how | ({"compression": packed} if kind in ("CSV", "JSON") else {})
+    return kind, how | ({"sep": sep} if sep and kind == "CSV" else {})
 
 
 @contextmanager
@@ -1759,41 +1605,30 @@ def _refused(name: str, kind: str):
         yield
     except Exception as error:
         reason = str(error).rpartition("C error: ")[2].strip().partition("\n")[0].rstrip(".")
-        remedy = (
-            "" if "; " in reason else "; save it as CSV in UTF-8, one row per sample below a line of names"
-        )
+        remedy = "" if "; " in reason else "; save it as CSV in UTF-8, its rows below a line of names"
         raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
 
 
-def _csv_options(opened, end: str, packed, sep, decimal: str) -> dict:
-    "With which options pandas reads a CSV file, if its first line is one of names."
-    sep = sep or ("\t" if end == ".tsv" else ",")
-    given = {"sep": sep, "compression": packed, "skipinitialspace": True}
+def _check_names(kind: str, opened, how: dict):
+    "`ValueError` where the first line is not one of names, each once."
 
     def lines(n):
-        return pandas().read_csv(opened(), header=None, nrows=n, dtype=str, keep_default_na=False, **given)
+        read = getattr(pandas(), f"read_{kind.lower()}")
+        return read(opened(), header=None, nrows=n, dtype=str, keep_default_na=False, **how)
 
-    names = lines(1).iloc[0].to_list()
-    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    first = lines(1)
+    names = [] if first.empty else first.iloc[0].to_list()
+    other = next((mark for mark in ";\t|" if len(names) == 1 and kind == "CSV" and mark in names[0]), None)
     if other is not None:
-        raise ValueError(
-            f"its first line, {names[0]!r:.60}, is one column where {sep!r} separates them; give "
-            f"sep={other!r} (and decimal=',' where commas are decimal marks), or save it with commas and "
-            "points"
-        )
-    _refuse_names(names)
-    lines(2)  # which pandas refuses where the second has more values than there are names
-    return given | {"decimal": decimal} | every_digit(pandas())
-
-
-def _refuse_names(names: list):
-    "`ValueError` where a column has the name of another one, or a value in place of a name."
+        line = f"its first line, {names[0]!r:.60}, is one column where {how['sep']!r} separates them"
+        raise ValueError(f"{line}; give sep={other!r} (and decimal=',' where commas are decimal marks)")
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"column {twice!r} occurs twice; rename one")
     value = next((name for name in names if _are_numbers([name]) and not float(name).is_integer()), None)
     if value is not None:
         raise ValueError(f"its first line holds the value {value}; put a line of names above it")
+    lines(2)  # which pandas refuses where the second has more values than there are names
 
 
 def read_blocks(
@@ -1828,18 +1663,17 @@ def read_blocks(
     >>> [len(block) for block in read_blocks(path, rows=2)]
     [2, 1]
     """
-    rows = check_integer(rows, "rows", 1)
-    kind, end, packed = _file_kind(str(path))
-    if not Path(path).is_file() or kind not in ("CSV", "parquet"):
-        yield read_file(path)
-        return
+    rows, (kind, _) = check_integer(rows, "rows", 1), _how(str(path))
+    if kind != "parquet" or not Path(path).is_file():
+        found = _read(path, None, sep, decimal, **({"chunksize": rows} if kind == "CSV" else {}))
+        if hasattr(found, "columns"):
+            yield found
+            return
     with _refused(str(path), kind):
-        if kind == "CSV":
-            given = _csv_options(lambda: path, end, packed, sep, decimal)
-            yield from pandas().read_csv(path, chunksize=rows, **given)
-        else:
+        if kind == "parquet":
             file = optional_import("pyarrow.parquet", extra="book").ParquetFile(path)
-            yield from (part.to_pandas() for part in file.iter_batches(rows))
+            found = (part.to_pandas() for part in file.iter_batches(rows))
+        yield from found
 
 # %% ../nbs/06_samples.ipynb #smp048
 #| code-fold: true

@@ -55,7 +55,8 @@ def _blocks(data, columns: dict) -> list:
     "The arguments of a function as delayed dictionaries of arrays, one a block of rows."
     given = {name: value for name, value in columns.items() if value is not None}
     if data is not None:
-        return _named_blocks(data, given)
+        parts = _named_columns(data, given).to_delayed()
+        return [dask.delayed(_checked_block)(part, given) for part in parts]
     lazy = [value for value in given.values() if hasattr(value, "dask")]
     if not lazy:
         raise ValueError("arguments: Dask arrays or series are needed, or data= and names of columns")
@@ -63,25 +64,25 @@ def _blocks(data, columns: dict) -> list:
     sizes = {name: len(part) for name, part in parts.items()}
     if len(set(sizes.values())) > 1:
         raise ValueError(f"arguments: blocks differ in number, {sizes}; rechunk or repartition them alike")
-    count = next(iter(sizes.values()))
-    blocks = [{name: part[k] for name, part in parts.items()} for k in range(count)]
-    return [dask.delayed(_checked_block)(block) for block in blocks]
+    return [dask.delayed(_checked_block)(dict(zip(parts, block))) for block in zip(*parts.values())]
 
 
 def _parts(value, name: str, lazy: list) -> list:
     "The blocks of one argument."
+    if hasattr(value, "columns") and value.ndim > 1:
+        order = "in the order of the classes of the costs: frame[[...]].to_dask_array(lengths=True)"
+        raise ValueError(f"{name}: a frame, with columns {list(value.columns)}; give an array {order}")
     if hasattr(value, "to_delayed") and hasattr(value, "divisions"):
         return list(value.to_delayed())
-    if hasattr(value, "to_delayed"):
-        rows = next((other.chunks[0] for other in lazy if hasattr(other, "chunks")), value.chunks[0])
-        if not np.isnan(rows).any() and not np.isnan(value.chunks[0]).any() and value.chunks[0] != rows:
-            if sum(rows) != value.shape[0]:
-                raise ValueError(f"{name}: {value.shape[0]} rows, but the first argument has {sum(rows)}")
-            value = value.rechunk({0: rows})
-        if value.ndim > 1:
-            value = value.rechunk({axis: -1 for axis in range(1, value.ndim)})
-        return list(value.to_delayed().ravel())
-    raise ValueError(f"{name}: a {type(value).__name__} beside Dask collections; make it one (da.from_array)")
+    if not hasattr(value, "to_delayed"):
+        got = type(value).__name__
+        raise ValueError(f"{name}: a {got} beside Dask collections; make it one (da.from_array)")
+    rows = next((other.chunks[0] for other in lazy if hasattr(other, "chunks")), value.chunks[0])
+    if not np.isnan(rows).any() and not np.isnan(value.chunks[0]).any() and value.chunks[0] != rows:
+        if sum(rows) != value.shape[0]:
+            raise ValueError(f"{name}: {value.shape[0]} rows, but the first argument has {sum(rows)}")
+        value = value.rechunk({0: rows})
+    return list(value.rechunk({axis: -1 for axis in range(1, value.ndim)}).to_delayed().ravel())
 
 
 _CUT_ALIKE = (
@@ -90,8 +91,9 @@ _CUT_ALIKE = (
 )
 
 
-def _checked_block(block: dict) -> dict:
-    "A block as arrays of one length, of the same rows where these have labels."
+def _checked_block(block, names: dict | None = None) -> dict:
+    "A block as arrays of one length, of the same rows where these have labels, by name of a frame's columns."
+    block = block if names is None else {name: block[column] for name, column in names.items()}
     rows = Rows(_CUT_ALIKE)
     for name, value in block.items():
         rows.meet(name, value)
@@ -104,50 +106,31 @@ def _checked_block(block: dict) -> dict:
     return arrays
 
 
-def _array(value, name: str, truth: bool = False) -> np.ndarray:
-    "A column as an array; missing values are refused, of true labels in the words of the other doors."
+def _array(value, name: str) -> np.ndarray:
+    "A column as an array, or several; missing values are refused in the words of the other doors."
     if hasattr(value, "isna") and np.any(value.isna().to_numpy()):
         remedy = "give these rows a value, or drop them for all models and say how many they were"
-        if truth or name == "y_true":
-            remedy = VERIFICATION_BIAS
-        raise ValueError(f"{name}: missing values; {remedy}")
-    if hasattr(value, "columns"):
-        raise ValueError(
-            f"{name}: a frame, with columns {list(value.columns)}; give an array with columns in the order "
-            "of the classes of the costs: frame[[...]].to_dask_array(lengths=True)"
-        )
-    if not hasattr(value, "to_numpy"):
-        return np.asarray(value)
-    if str(getattr(value, "dtype", "")) == "category":
-        return np.asarray(value.cat.categories)[value.cat.codes.to_numpy()]
-    return value.to_numpy(dtype=object) if isinstance(value.dtype, pd.StringDtype) else value.to_numpy()
+        raise ValueError(f"{name}: missing values; {VERIFICATION_BIAS if name == 'y_true' else remedy}")
+    return value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
 
 # %% ../nbs/70_scale.ipynb #0fecd52a
 #| code-fold: true
 #| code-summary: "Named columns"
-def _named_blocks(data, given: dict) -> list:
-    "Blocks of the named columns of a Dask data frame, or of parquet files."
-    for name, value in given.items():
-        if not all(isinstance(v, str) for v in (value if isinstance(value, list) else [value])):
-            got = type(value).__name__
-            raise ValueError(f"{name}: with data=, the name of a column is needed, got {got}")
+def _named_columns(data, given: dict):
+    "The named columns of a Dask data frame, or of parquet files."
     frame = data
     if not hasattr(data, "dask"):
         frame = optional_import("dask.dataframe", extra="scale").read_parquet(data)
-    flat = list(dict.fromkeys(c for v in given.values() for c in ([v] if isinstance(v, str) else v)))
-    for column in flat:
-        if column not in frame.columns:
-            raise ValueError(unknown_name(column, list(frame.columns), "column"))
-    return [dask.delayed(_columns_of)(part, given) for part in frame[flat].to_delayed()]
-
-
-def _columns_of(part: pd.DataFrame, given: dict) -> dict:
-    "The columns of one partition as arrays."
-    arrays = {column: _array(part[column], column, column == given.get("y_true")) for column in part}
-    return {
-        name: arrays[value] if isinstance(value, str) else np.column_stack([arrays[c] for c in value])
-        for name, value in given.items()
-    }
+    columns: dict = {}
+    for name, value in given.items():
+        for column in value if isinstance(value, list) else [value]:
+            if not isinstance(column, str):
+                got = type(value).__name__
+                raise ValueError(f"{name}: with data=, the name of a column is needed, got {got}")
+            if column not in frame.columns:
+                raise ValueError(unknown_name(column, list(frame.columns), "column"))
+            columns[column] = None
+    return frame[list(columns)]
 
 # %% ../nbs/70_scale.ipynb #f3c9caa6
 #| code-fold: true
@@ -180,9 +163,7 @@ def _distinct(block: dict, names: list) -> pd.DataFrame:
     "Distinct rows of some columns, and how often each occurs, or with what weight."
     rows = pd.DataFrame({name: block[name] for name in names})
     weight = check_weights(block.get("sample_weight"), len(rows))
-    if weight is None:
-        return rows.groupby(names, sort=False, dropna=False).size().reset_index(name="count")
-    return _added([rows.assign(count=weight)])
+    return _added([rows.assign(count=1 if weight is None else weight)])
 
 
 def _added(parts: list) -> pd.DataFrame:
@@ -318,10 +299,6 @@ def _curve(block: dict) -> ThresholdCounts:
     return memory.threshold_counts(block["y_true"], block["scores"], sample_weight=weight)
 
 
-def _sum(curves: list) -> ThresholdCounts:
-    return sum(curves[1:], curves[0])
-
-
 def threshold_counts(
     y_true: Any, scores: Any, *, sample_weight: Any = None, data: Any = None
 ) -> ThresholdCounts:
@@ -356,7 +333,7 @@ def threshold_counts(
     [inf, 0.9, 0.7, 0.2]
     """
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
-    return _merged([dask.delayed(_curve)(block) for block in blocks], _sum)
+    return _merged([dask.delayed(_curve)(block) for block in blocks], sum)
 
 # %% ../nbs/70_scale.ipynb #f83697f5
 #| code-fold: true
@@ -433,7 +410,6 @@ def _losses_of(block: dict, rest) -> np.ndarray:
 # %% ../nbs/70_scale.ipynb #f9e505de
 #| code-fold: true
 #| code-summary: "evaluate"
-_KINDS = (Decisions, Posteriors, Scores)
 _OF_ROWS = ("groups", "clusters", "sample_weight", "ids", "folds")  # options that may be columns
 
 
@@ -493,10 +469,12 @@ def evaluate(
     if not isinstance(models, Mapping):
         models = {models if isinstance(models, str) else "model": models}
     (own, rest), called = _split(costs), {name: f"models[{name!r}]" for name in models}
-    columns = {called[name]: _values_of(model) for name, model in models.items()} | own
+    said = {name for name, model in models.items() if isinstance(model, (Decisions, Posteriors, Scores))}
+    columns = {called[k]: model.values if k in said else model for k, model in models.items()} | own
     columns |= {k: options.pop(k) for k in _OF_ROWS if _is_column(options.get(k))}
     found, n = _some_rows(data, {"y_true": y_true} | columns, rows, rng)
-    read = {name: _with_values(model, found.get(called[name])) for name, model in models.items()}
+    read = {k: found.get(called[k]) for k in models}
+    read |= {k: replace(models[k], values=read[k]) for k in said}
     options |= {name: found[name] for name in _OF_ROWS if name in found}
     report = evaluate_in_memory(found["y_true"], read, _own_costs(found, rest), rng=rng, **options)
     if n <= rows:
@@ -510,18 +488,10 @@ def _is_column(option) -> bool:
     return isinstance(option, str) or np.ndim(option) > 0
 
 
-def _values_of(model):
-    return model.values if isinstance(model, _KINDS) else model
-
-
-def _with_values(model, values):
-    return replace(model, values=values) if isinstance(model, _KINDS) else values
-
-
 def _some_rows(data, columns: dict, rows: int, rng) -> tuple[dict, int]:
     "At most so many rows of the columns, the same ones however the blocks are cut; and how many there are."
     first = _blocks(data, {"y_true": columns["y_true"]})
-    sizes = _merged([dask.delayed(_size)(block) for block in first], _listed)
+    sizes = _merged([dask.delayed(_taken)(block) for block in first], _gathered)["y_true"]
     starts = np.cumsum([0, *sizes])
     chosen = _row_numbers(int(starts[-1]), rows, rng)
     parts = np.split(chosen, np.searchsorted(chosen, starts[1:-1]))
@@ -540,16 +510,9 @@ def _row_numbers(n: int, rows: int, rng) -> np.ndarray:
     return chosen
 
 
-def _size(block: dict) -> list:
-    return [len(block["y_true"])]
-
-
-def _listed(sizes: list) -> list:
-    return [size for part in sizes for size in part]
-
-
-def _taken(block: dict, rows: np.ndarray) -> dict:
-    return {name: value[rows] for name, value in block.items()}
+def _taken(block: dict, rows: np.ndarray | None = None) -> dict:
+    "Some rows of a block, or only how many it has."
+    return {name: [len(value)] if rows is None else value[rows] for name, value in block.items()}
 
 
 def _gathered(parts: list) -> dict:

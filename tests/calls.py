@@ -185,7 +185,7 @@ def answered_in_the_app(app):
 
 
 def rates(counts):
-    names = ("p", "n", "total", "prevalence", "tpr", "fnr", "fpr", "tnr", "precision", "npv", "fdr", "fomr")
+    names = ("p", "n", "total", "prevalence", "tpr", "fnr", "fpr", "tnr", "precision", "npv")
     return {"cells": counts.to_frame(), **{name: getattr(counts, name) for name in names}}
 
 
@@ -203,7 +203,7 @@ def fitted(p):
     "What a classifier decides that learns."
     def look(model):
         model = model.fit(p.features, p.truth, sample_weight=p.maybe.weight)
-        return [model.predict(p.features), model.decision_costs(p.features), model.score(p.features, p.truth)]
+        return [model.predict(p.features), model.predict_proba(p.features), model.score(p.features, p.truth)]
     return look
 
 
@@ -237,8 +237,18 @@ def worth(name, p):
     return float(low + (min(high, low + 3) - low) / 3)
 
 
-def rule_counts(p, values, **options):
-    return ce.count_rule(p.rule, p.y, values, **options)
+def calibrated(fits, name):
+    "Posteriors out of fold, their logarithms at the base."
+    logs = getattr(fits, "log_posteriors", None)
+    return fits.posteriors(name) if logs is None else np.exp(logs(name))
+
+
+def checks(check, rule, y, values, costs=None, *, sample_weight=None, clusters=None, largest=None, **asked):
+    "A check of an installed rule; at the base the rows are counted first."
+    rows = {"sample_weight": sample_weight, "clusters": clusters, "largest": largest}
+    if hasattr(ce, "count_rule"):
+        return check(ce.count_rule(rule, y, values, costs=costs, **rows), **asked)
+    return check(rule, y, values, costs, **rows, **asked)
 
 
 def registered(tables):
@@ -275,7 +285,7 @@ def example():
 
 def repeated(p, **wrong):
     "A claim of the book whose margins are what is stored."
-    record = list(ce.stored().values())[p.number % 6]
+    record = list(ce.stored_claims().values())[p.number % 6]
     told = {"margin": lambda seed: record.values[seed - record.first], "first": record.first} | wrong
     return Call(record.name, of=record.of, **told).then(lambda found: found.held)
 
@@ -461,7 +471,6 @@ METRICS = {
             for name in ("f_beta", "mcc")},
         "metric_interval of costs": lambda p: Call(
             p.counts(), "normalized_expected_cost", costs=p.prices, priors=p.maybe.priors),
-        "translation_table": lambda p: Call(p.counts(), p.outcomes, priors=p.maybe.priors),
     }),
 }
 DECISIONS = {
@@ -470,18 +479,19 @@ DECISIONS = {
         train_priors=np.full(p.K, 1 / p.K) if p.has("priors") else None),
     "shift_priors": lambda p: Call(p.posteriors(), np.full(p.K, 1 / p.K), p.shares),
     "naive_decision": lambda p: Call(p.named_costs, p.shares),
-    "cross_entropy": lambda p: Call(p.posteriors(), p.y, classes=p.classes, sample_weight=p.maybe.weight),
+    "cross_entropy": lambda p: Call(
+        y_true=p.y, posteriors=pd.DataFrame(p.posteriors(), columns=p.classes)),
     "cross_calibrate": lambda p: Call(
-        p.posteriors(), p.y, folds=3, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
-        classes=p.classes, rng=0),
-    "AffineCalibrator": lambda p: Call(classes=p.classes).then(
-        lambda map: map.fit(np.log(p.posteriors()), p.y, priors=p.maybe.priors, sample_weight=p.maybe.weight)
+        y_true=p.y, posteriors=pd.DataFrame(p.posteriors(), columns=p.classes), folds=3, rng=0),
+    "AffineCalibrator": lambda p: Call().then(
+        lambda map: map.fit(pd.DataFrame(np.log(p.posteriors()), columns=p.classes), p.y,
+                            sample_weight=p.maybe.weight)
         .transform(np.log(p.posteriors(1)), log=p.has("shown"))),
     "stratified_folds": lambda p: Call(p.codes, folds=4, clusters=p.maybe.clusters, rng=p.number),
     "given_folds": lambda p: Call(p.clusters, n=p.n),
     "out_of_fold": lambda p: Call(np.asarray(p.clusters) % 3, lambda inside, outside: np.full(
         len(outside), float(p.amounts[inside].mean()))),
-    "fold_parts": lambda p: Call(np.asarray(p.clusters) % 3),
+    "fold_parts": lambda p: Call(np.asarray(p.clusters) % 3).by(lambda parts, folds: list(parts(folds))),
     "read_requirements": lambda p: Call({(p.classes[0], p.choices[-1]): .4}, p.named_costs),
     **two({
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),
@@ -528,8 +538,8 @@ RULES = {
     "decide": lambda p: {rule: Call(
         p.stated(), p.y, p.money, rule=rule, priors=p.maybe.priors, sample_weight=p.maybe.weight,
         clusters=p.maybe.clusters, rng=0) for rule in ("calibrated", "bayes", "as given")},
-    "cross_fit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
-        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), fits.log_posteriors("b"),
+    "CrossFit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
+        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), calibrated(fits, "b"),
                       fits.rules("a")]),
     "fit_rule": lambda p: {kind: Call(
         p.read(kind), "a", priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
@@ -597,8 +607,6 @@ CERTAINTY = {
         sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
     "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
     "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
-    "uncertain_cost_interval": lambda p: Call(p.tally(p.guess()), [p.prices, 2 * p.prices], rng=0),
-    "uncertain_cost_difference": lambda p: Call(p.pairs, [p.prices, 2 * p.prices], rng=0),
 }
 PLANNING = {
     "required_sample_size": lambda p: {method: Call(
@@ -620,16 +628,12 @@ PLANNING = {
         p.losses(), p.losses(1), bounds=(-99., 99.), clusters=np.sort(p.clusters), largest_cluster=20),
     "cost_alarm": lambda p: Call(p.losses(), bounds=p.bounds, limit=p.bounds[1] / 9).then(with_plot),
     "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
-    "count_rule": lambda p: Call(
-        p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
     "check_rule": lambda p: Call(
-        rule_counts(p, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters),
+        p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
-            lambda check: [check, check.exit_code]),
-    "check_rule of blocks": lambda p: Call(
-        rule_counts(p, p.stated(1)) + rule_counts(p, p.stated()), max_cost=p.bounds[1] / 3),
+            lambda check: [check, check.exit_code]).by(checks),
     "check_rule own costs": lambda p: Call(
-        rule_counts(p, p.stated(1), costs=p.own, largest=99 * p.bounds[1]), max_cost=p.bounds[1]),
+        p.rule, p.y, p.stated(1), p.own, largest=99 * p.bounds[1], max_cost=p.bounds[1]).by(checks),
     "corrected_interval": lambda p: Call(p.losses()[:9] + np.arange(9), .2),
     "resampled_coverage": lambda p: Call([5, 50], .2, .3),
     "training_variation": lambda p: Call(
@@ -637,7 +641,7 @@ PLANNING = {
         groups=p.maybe.clusters, rule={"a": ["bayes", "calibrated"][p.number % 2], "b": "as given"},
         rng=0).then(trained),
     **two({"check_rule of rates": lambda p: Call(
-        rule_counts(p, p.stated(1)), min_rates={"recall": .6, "accuracy": .5, "npv": .5})}),
+        p.rule, p.y, p.stated(1), min_rates={"recall": .6, "accuracy": .5, "npv": .5}).by(checks)}),
 }
 REPORT = {
     "evaluate": lambda p: {kind: evaluation(p, kind, p.costs) for kind in ("stated", "decided")},
@@ -676,8 +680,6 @@ REPORT = {
         "evaluate columns of costs": lambda p: evaluation(p, "scores", p.own, draws=2),
         "Report.robustness": lambda p: Call(p.report).then(
             lambda map: [map, map.to_frame(), drawn(map.plot())]),
-        "Report.uncertain_costs": lambda p: Call(
-            p.report, lambda rng, size: p.prices * rng.uniform(.5, 2, (size, 1, 1)), n_draws=60, rng=0),
         "Report.plot of each": lambda p: {
             panel: Call(p.other_report, panel=panel).then(drawn) for panel in p.other_report.panels},
     }),
@@ -685,9 +687,6 @@ REPORT = {
 SPECIAL = {
     "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.to_frame(), drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
-    "cascade": lambda p: Call(
-        p.y, {"a": p.stated(), "b": p.stated(1)}, p.named_costs, prices={"b": .1, "person": .5},
-        folds=3).then(lambda plan: [plan, plan.table]),
     "bounds_without_labels": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
         versus=p.decided(1) if p.has("shown") else None),
@@ -703,7 +702,6 @@ SPECIAL = {
     "CostSensitiveClassifier": lambda p: Call(learners()["a"], p.costs, cv=3, priors=p.maybe.priors).then(
         fitted(p)),
     **two({
-        "tipping_point": lambda p: Call(p.gaps, p.decided(), p.costs, versus=p.decided(1)),
         "risk_coverage of scores": lambda p: Call(p.y, p.decided(), p.scores()).then(
             lambda found: found.to_frame()),
         "capacity_curve": lambda p: Call(

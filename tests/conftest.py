@@ -39,13 +39,13 @@ def pytest_configure(config):
 # or a public name of the module. No test that needs a browser.
 OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples",
                "forms": "samples", "constraints": "policies comparisons",
-               "decision_rule": "policies planning",
+               "decision_rule": "runner policies planning",
                "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
                "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
                "sequences": "planning",
-               "report": "robustness page", "verdicts": "report robustness page", "recipe": "report",
+               "report": "page", "verdicts": "report page", "recipe": "report",
                "jobs": "api", "contract": "api",
-               "command_line": "__main__", "chapters": "reproductions.claims",
+               "command_line": "__main__", "chapters": "reproduce",
                "planted": "reproduce " + " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score",
         "expected_cost", "outperformance", "weighted_accuracy"))}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")

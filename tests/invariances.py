@@ -333,7 +333,7 @@ def use(name, result, case):
         return result(GaussianNB().fit(case.x, case.called(case.y)), case.x, case.called(case.y))
     if name == "CostSensitiveClassifier":
         fitted = result.fit(case.x, case.called(case.y))
-        return fitted.decision_costs(case.x), fitted.predict(case.x)
+        return fitted.predict_proba(case.x) @ fitted.costs_.array, fitted.predict(case.x)
     if name == "naive_decision":
         return np.array(case.order("decisions"))[result]
     if name == "bayes_decisions" and not case.bare:
@@ -342,7 +342,7 @@ def use(name, result, case):
         return np.unique((np.arange(len(case.y)) if case.rows is None else case.rows)[result.rows])
     if name == "AffineCalibrator":
         return result.fit(np.log(case.p), case.y).transform(np.log(case.p))
-    if name == "cross_fit":
+    if name == "CrossFit":
         return {model: result.decide(model) for model in ("a", "b")}
     if isinstance(result, DecisionRule):
         decided = result.columns(case.p[:, case.order("classes")] if case.K > 2 else scores(case))
@@ -361,7 +361,7 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
         recall specificity weighted_class_accuracy weighted_relative_accuracy""",
     "decisions": "AffineCalibrator ThresholdChoice cross_entropy implied_costs naive_decision",
     "samples": "labelled_rows read_samples",
-    "policies": "RULES cross_fit decide",
+    "policies": "RULES CrossFit decide",
     "rivals": "f_beta_threshold plot_expected_cost",
     "scores": "plot_cost_curve soft_expected_cost",
     "bootstrap": "Difference Interval loss_difference",
@@ -386,7 +386,7 @@ def subjects():
     found = {name: getattr(ce, name) for name in ce.__all__}
     for module, names in ALSO.items():
         found |= {name: getattr(importlib.import_module(f"cost_eval.{module}"), name) for name in names.split()}
-    del found["check_rule"]  # takes what count_rule counted: test_planning.py
+    del found["check_rule"]  # takes a rule: test_decision_rule.py
     found = {name: thing for name, thing in found.items() if callable(thing)
              and not isinstance(thing, Mapping)}
     known = {id(thing) for thing in found.values()}
@@ -457,7 +457,7 @@ SILENT = {"notes", "guarantee", "provenance", "taken", "quantity", "kind", "clas
           "source", "doubts", "units", "ops", "ops_low", "ops_high", "net_benefit"}
 IN_SCORES = {"threshold", "thresholds", "same_from", "same_to"}  # numbers in the unit of the scores
 # functions whose low and high are in it, too
-CUTS = {"best_threshold", "tune_threshold", "decide", "cross_fit", "fit_rule"}
+CUTS = {"best_threshold", "tune_threshold", "decide", "CrossFit", "fit_rule"}
 
 
 def code(label, case):

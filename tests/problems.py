@@ -54,7 +54,7 @@ def modules():
     import cost_eval
     found = [module.name for module in pkgutil.iter_modules(cost_eval.__path__)]
     named = [name for name in found if name not in ("_modidx", "api", "app", "reproductions")]
-    return [*named, "reproductions.claims", "app"]
+    return [*named, "app"]
 
 
 ce = Names()

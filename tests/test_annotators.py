@@ -113,9 +113,7 @@ def test_weights_stand_for_items_that_nobody_labelled():
 
 test_what_is_refused = refuses([
     (lambda: evaluate(LABELS.fillna(False), {"rule": Decisions(D)}, {"fp": 1, "fn": 5}),
-     r"y_true: one label a sample is needed.*of several annotators' labels long_form\(y_true\)"),
-    (lambda: evaluate(np.eye(2)[D], {"rule": Decisions(D)}, {"fp": 1, "fn": 5}),
-     r"numpy.argmax\(y_true, axis=1\); of several annotators' labels long_form\(y_true\)"),
+     r"y_true: expected one value per sample, got \(120, 3\); give the column that is meant"),
     (lambda: long_form(LABELS, sample_weight=pd.Series(W, range(N))[::-1]),
      "sample_weight: its index has the rows of labels in another order"),
     (lambda: long_form(LABELS, sample_weight=W[:9]), "sample_weight: 9 values, but y_true has 120"),

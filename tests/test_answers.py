@@ -117,25 +117,26 @@ WITHOUT = {  # why functions and classes have no line
         CertifiedThreshold Columns ConfidenceSequence CostAlarm CostParts Coverage ItemResult
         LabelBounds Labelled Line OutperformanceInterval PerformanceCurve Policy
         PredictionRanks Queue Record Reliability Requirement Resampled RiskCoverage
-        Robustness RuleCheck RuleCounts Saving SpearmanMoments SystemScores
+        Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
     "what others are handed": """Decided Losses Mean Question Units CallUnits DataSet Decisions File Fit Form Item Margin Method
         Posteriors Reference Reproduction Sample Scores""",
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
-    "the engine: intervals, reports and rules are asked": """AllLooks ask axes_around best_policy compressed
-        cost_line differences nearest_changes probable_best rate_of refuse_told regrets told_by_costs
-        what_changes monotone_interval not_gained robustness_map sample_difference
-        sample_interval share_above upper_level within_capacity""",
+    "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
+        differences probable_best rate_of refuse_told regrets told_by_costs
+        monotone_interval not_gained robustness_map sample_difference
+        sample_interval share_above upper_level within_capacity believed
+        chosen_by decided limit read_rule room step_odds""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell and the app are asked": """answers
         as_dict brief_html caveats constraint_words draw_panel draw_report flat_metrics
-        frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of
+        frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of panel_image
         scenario_words sections sentences short_ladder summary_lines web_page why_no_map""",
     "how a picture is drawn: the pictures are asked": """contrast ensure_axes for_page ink label_lines
         live_figure name_colors name_rows note readable save_figure slider""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
         data_set discover drawn_as_computed expected find listing load outcome_of rows run scoreboard
-        search_path select sheet state stored unlisted writable""",
+        search_path select sheet state stored_claims unlisted writable""",
     "test_app.py drives it": "read_upload",
 }
 

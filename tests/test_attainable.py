@@ -65,8 +65,8 @@ def test_a_cap_lets_what_varies_be_anything_up_to_it():
 @pytest.mark.parametrize("given, words", [
     (dict(costs=C, largest=9), "one matrix says"),
     (dict(costs=ce.ExampleCosts(fp=1, fn=[2, 50]), largest=9), "a sample costs 50; the cap is at least that"),
-    (dict(costs=C, first=2), "first: 2 is none of the decisions [0, 1]"),
-    (dict(costs=C, second="review"), "second: 'review' is none of the decisions"),
+    (dict(costs=C, first=2), "first: label 2 is not in the decisions = [0, 1]"),
+    (dict(costs=C, second="review"), "second: label 'review' is not in the decisions"),
     (dict(costs=C, second=[]), "second: at least one is needed"),
     (dict(costs=C, heaviest=0), "heaviest"),
 ])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cost_eval.reproductions import claims
+from cost_eval import reproduce as claims
 
 NBS = sorted((Path(__file__).parents[1] / "nbs").glob("[0-9]*.ipynb"))
 
@@ -56,7 +56,7 @@ def claimed():
         code = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
                 if cell["cell_type"] == "code"]
         made = [cell for cell in code if "claim(" in "".join(cell["source"])
-                and path.name != "09_claims.ipynb"]
+                and path.name != "91_reproduce.ipynb"]
         data = [output.get("data", {}) | {"text": output.get("text", "")} for cell in code
                 for output in cell["outputs"]]
         shown = "\n".join("".join(part) for parts in data for kind, part in parts.items() if "text" in kind)
@@ -69,12 +69,12 @@ def claimed():
 def test_every_claim_of_the_book_shows_its_stored_record():
     """Of each there is one record, the page prints it as it is stored, and the board lists it; no record is
     typed into a text or caption."""
-    made, records = list(claimed()), claims.stored()
+    made, records = list(claimed()), claims.stored_claims()
     assert sorted(name for _, name, _ in made) == sorted(records)
     assert not [name for stem, name, _ in made if not (stem[:2] if stem[0].isdigit() else "index")
                 == name.partition(":")[0]]
     assert not [name for _, name, shown in made if str(records[name]) not in shown]
-    board = NBS[0].with_name("09_claims.ipynb").read_text(encoding="utf-8")
+    board = NBS[0].with_name("91_reproduce.ipynb").read_text(encoding="utf-8")
     assert not [name for name in records if name not in board]
     typed = re.compile(r"\bin (?:all|\d+ of) 20 ")
     for path in NBS:
@@ -87,8 +87,8 @@ def test_every_claim_of_the_book_shows_its_stored_record():
 def test_a_claim_that_comes_out_otherwise_is_refused(tmp_path, monkeypatch):
     """A draw that turned, one that is not as large as it was, other draws than those that are stored; without
     its data a claim is shown, not run."""
-    monkeypatch.setattr(claims, "STORE", tmp_path / "claims.csv")
-    claims.STORE.write_text("name,of,first,stack,values\n", encoding="utf-8")
+    monkeypatch.setattr(claims, "CLAIMS", tmp_path / "claims.csv")
+    claims.CLAIMS.write_text("name,of,first,stack,values\n", encoding="utf-8")
     margin = lambda seed: float(seed - 103)
     monkeypatch.setenv("COST_EVAL_CLAIMS", "store")
     assert str(claims.claim("9: a", margin, of="draws")) == "in 16 of 20 draws"

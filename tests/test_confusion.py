@@ -143,7 +143,7 @@ def test_rates_go_round(total, prevalence, fpr, fnr):
 @given(hnp.arrays(np.int64, (3, 2, 2), elements=st.integers(0, 20)))
 def test_binary_counts_of_arrays_are_those_of_each(m):
     many = BinaryCounts.from_matrix(m)
-    for name in ("prevalence", "tpr", "fpr", "fnr", "tnr", "precision", "npv", "fdr", "fomr",
+    for name in ("prevalence", "tpr", "fpr", "fnr", "tnr", "precision", "npv",
                  "predicted_prevalence"):
         np.testing.assert_array_equal(getattr(many, name), [getattr(BinaryCounts.from_matrix(one), name)
                 for one in m])
@@ -230,7 +230,7 @@ def test_probabilities_are_no_decisions(kind):
              lambda: ce.confusion_counts(y, p, classes=costs), lambda: ce.losses(y, p, costs),
              lambda: ce.evaluate(y, ce.Decisions(p), costs)]
     for door in doors:
-        with pytest.raises(ValueError, match="numbers such as 0.*are not labels.*take decisions first"):
+        with pytest.raises(ValueError, match="0.* is no label.*take decisions first"):
             door()
     assert ce.confusion_counts(y, d.astype(float)).array.sum() == 2000
 

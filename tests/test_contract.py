@@ -53,7 +53,7 @@ CONTRACT = {
         best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
         AffineCalibrator | fit transform get_params
-        cross_calibrate(posteriors, y_true, *, folds=5, rng=None)
+        cross_calibrate(y_true, posteriors, *, folds=5, rng=None)
     """,
     "samples": """
         Decisions(values) | values kind
@@ -68,14 +68,16 @@ CONTRACT = {
     "policies": """
         RULES
         decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, require=None, folds=5, draws=1, rng=None, positive=None, sample_weight=None) -> Policy
-        Policy | decisions rule kind threshold log_posteriors posteriors folds labels notes
-        cross_fit(samples, *, folds=5, draws=1, rng=None) -> CrossFit
-        CrossFit | decide log_posteriors queue
+        Policy | decisions rule kind threshold posteriors folds labels notes
+        CrossFit(samples, *, folds=5, draws=1, rng=None) | decide posteriors queue
         Queue | place saving notes
         fit_rule(samples, name='model', rule='calibrated', *, priors=None, require=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
-        run_rule(content, values, costs=None)
         IsotonicCalibrator | fit transform
+    """,
+    "runner": """
+        read_rule(path) -> dict
+        run_rule(content, values, costs=None)
     """,
     "bootstrap": """
         interval(counts, costs, *, method='auto', confidence=0.95, priors=None, n_resamples=1000, rng=None, ...) -> Interval
@@ -105,9 +107,7 @@ CONTRACT = {
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
         cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
-        count_rule(rule, y_true, values, *, costs=None, sample_weight=None, clusters=None, largest=None) -> RuleCounts
-        RuleCounts | counts outside losses bounds rule cells sample_weight clusters
-        check_rule(counts, *, max_cost=None, min_rates=None, heaviest=None, confidence=0.95) -> RuleCheck
+        check_rule(rule, y_true, values, costs=None, *, max_cost=None, min_rates=None, sample_weight=None, clusters=None, largest=None, heaviest=None, confidence=0.95) -> RuleCheck
         RuleCheck | verdict table drift n confidence notes exit_code to_frame
     """,
     "training": """

@@ -118,13 +118,11 @@ test_bad_input = refuses(BAD)
 def test_labels_go_through_every_constructor():
     kept = {"classes": ["n", "p"], "decisions": ["no", "yes"]}
     single = ExampleCosts(fp=[1, 4], fn=[2, 3.0], tn=.5, **kept)
-    for made in (CostMatrix.binary(1, 5, **kept), CostMatrix.from_ratio(5, **kept),
-                 CostMatrix.from_weight(.3, **kept), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept),
+    for made in (CostMatrix.binary(1, 5, **kept), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept),
                  CostMatrix.binary(1, 5, **kept).standardized(), single, ExampleCosts.from_array(single.array,
             **kept), single[[1]], single[0], single.mean()):
         assert (made.classes, made.decisions) == (("n", "p"), ("no", "yes"))
-    assert CostMatrix.zero_one(3, classes="abc").classes == CostMatrix.inverse_prior([.2, .3, .5],
-            classes="abc").classes == tuple("abc")
+    assert CostMatrix.zero_one(3, classes="abc").classes == tuple("abc")
     assert CostMatrix.inverse_prior({"a": .2, "b": .8}).classes == ("a", "b")
     assert CostMatrix.binary(1, 5, classes=["n", "p"]).with_abstain(2, "wait").decisions == ("n", "p", "wait")
     frame = single.mean().to_frame()
@@ -272,17 +270,14 @@ def test_costs_of_rows_in_another_order_are_refused_in_every_form(form):
             call()
 
 
-def test_as_many_rows_as_classes_is_a_matrix_and_said_to_be_one():
+def test_as_many_rows_as_classes_is_a_matrix():
     three = np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0.]])
-    read = read_samples([0, 1, 2], {"a": Decisions([0, 1, 1])}, three)
-    assert read.costs == CostMatrix(three) and read.notes[
-        0] == "The costs were read as one matrix of 3 classes, not as the costs of 3 samples."
-    assert not read_samples([0, 1, 2, 2], {"a": Decisions([0, 1, 1, 0])}, three).notes
+    assert read_samples([0, 1, 2], {"a": Decisions([0, 1, 1])}, three).costs == CostMatrix(three)
     assert as_costs([[0, 1], [2, 3], [1, 0]], y_true=[0, 2, 0, 0]).shape == (3, 2)  # a class without samples
 
 
 @pytest.mark.parametrize("costs, said", [
-    ({}, "a mapping"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "give each class the cost of every decision"),
+    ({}, "the keys"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "with every decision for each class"),
     (dict(fp=1, fm=2), "did you mean 'fp'"), (pd.DataFrame([[0, 1], [9, 0]], ["a", "b"], ["x", "y"]),
                                               "do not tell which are classes"),
 ])

@@ -1,12 +1,12 @@
 """The one way out: a rule that is installed is the rule that was judged, as an object, as a file, and in a
 process that has numpy alone."""
-import inspect
 import json
 import re
 import subprocess
 import sys
 import warnings
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,14 @@ import pytest
 from scipy.stats import hypergeom
 
 import cost_eval.api as ce
-from cost_eval import __main__ as command, core, policies
+from cost_eval import __main__ as command, policies
 from cost_eval.__main__ import main
 from cost_eval.core import short
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.decisions import bayes_decisions
-from cost_eval.planning import check_rule, count_rule
-from cost_eval.policies import CrossFit, DecisionRule, decide, fit_rule, run_rule
+from cost_eval.planning import check_rule
+from cost_eval.policies import CrossFit, DecisionRule, decide, fit_rule
+from cost_eval.runner import read_rule, run_rule
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_blocks, read_samples
 
@@ -85,12 +86,7 @@ def test_a_rule_and_its_file_decide_as_the_policy_does(case, priors):
     part = found if rule == "bayes" else fit_rule(samples.take(half == 0), rule=rule, priors=priors)
     policy = CrossFit(samples, folds=half, rng=0).decide("model", rule, priors=priors)
     told = part.columns(stated(values[half == 1], part.classes), None if own is None else own[half == 1])
-    gap = np.zeros(len(told), bool)
-    if rule == "tuned":  # between the two that enclose the threshold ranks and values may differ
-        gap = (values[half == 1].reshape(len(told), -1)[:, -1] > part.same_from) & (values[half
-                == 1].reshape(len(told), -1)[:, -1] < part.same_to)
-    np.testing.assert_array_equal(policy.decisions[half == 1][~gap], told[~gap])
-    assert gap.mean() < .02
+    np.testing.assert_array_equal(policy.decisions[half == 1], told)
     decided = again.decide(stated(values, again.classes), own)
     assert set(decided) <= set(samples.costs.decisions) and (decided == np.array(found.decisions,
             object)[found.columns(stated(values, found.classes), own)]).all()
@@ -101,6 +97,23 @@ def test_a_rule_and_its_file_decide_as_the_policy_does(case, priors):
         given = model if case == "float32" else values
         given = np.column_stack([1 - given, given]) if given.ndim == 1 else given
         np.testing.assert_array_equal(bayes_decisions(given, samples.costs, labels=True), decided)
+
+
+@pytest.mark.parametrize("rule, kind, options", [
+    ("calibrated", "posteriors", {}), ("calibrated", "scores", {}), ("tuned", "scores", {}),
+    ("calibrated", "posteriors", {"priors": .02}), ("tuned", "posteriors", {"require": {"recall": .9}})])
+def test_what_is_judged_is_what_is_installed(rule, kind, options):
+    "Of 200,000 rows .1 to .2 % were apart: rows were thinned before folds were cut."
+    rng = np.random.default_rng(3)
+    y = (rng.random(200_000) < .3).astype(int)
+    score = rng.normal(1.2 * y)
+    model = Scores(score) if kind == "scores" else 1 / (1 + np.exp(1 - score))
+    samples = read_samples(y, model, [[0, 1], [4, 0]])
+    policy = CrossFit(samples, folds=3, rng=1).decide("model", rule, **options)
+    for k in range(3):
+        part = samples.take(policy.folds == k)
+        other = fit_rule(samples.take(policy.folds != k), rule=rule, **options)
+        assert (other.columns(part.models["model"]) != policy.decisions[policy.folds == k]).sum() == 0
 
 
 def test_the_threshold_is_the_least_value_that_is_decided_positive():
@@ -299,33 +312,42 @@ def test_a_capacity_that_no_decide_takes_is_refused_when_the_rule_is_made_or_rea
 
 
 def test_numpy_alone_runs_a_file(tmp_path):
-    """A process that cannot import the package, pandas, scipy, scikit-learn or matplotlib: the text of eight
-    functions, and the file."""
-    text = "from __future__ import annotations\nimport json, sys\nfrom functools import reduce\nfrom typing import Any\nimport numpy as np\n"
-    parts = [getattr(policies, name) for name in ("run_rule", "_kept", "_listed", "_room", "_chosen",
-                                                 "_believed")]
-    text += "\n".join(map(inspect.getsource, [*parts, core.cheapest, core.even]))
-    text += "\nfor line in open(sys.argv[1]):\n    rule, values, costs = json.loads(line)\n    print(json.dumps(run_rule(rule, values, costs).tolist()))\n"
-    text += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'cost_eval', 'scipy', 'pandas', 'sklearn', 'matplotlib'}))\n"
+    "A process that cannot import scipy, pandas, scikit-learn or matplotlib: `cost_eval.runner`, and the file."
     lines, want = [], []
     for case in CASES:
-        samples, rule = fitted(case)
-        values, own = samples.models["model"].values, samples.own
-        values = np.array(samples.costs.decisions, object)[values] if rule.kind == "decisions" else values
-        lines.append(json.dumps([rule.content, values.tolist(), None if own is None else own.array.tolist()]))
-        want.append(rule.decide(stated(values, rule.classes), own).tolist())
+        for limit in ({}, {"capacity": 9})[: 1 + (not case.startswith("three"))]:
+            samples, rule = fitted(case, **limit)
+            values, own = samples.models["model"].values, samples.own
+            values = np.array(samples.costs.decisions, object)[values] if rule.kind == "decisions" else values
+            lines.append(json.dumps([json.loads(rule.to_json()), values.tolist(),
+                                     None if own is None else own.array.tolist()]))
+            want.append(np.array(rule.decisions, object)[rule.columns(stated(values, rule.classes), own)].tolist())
     (tmp_path / "rules.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    block = "import sys\nfor m in ('cost_eval', 'pandas', 'scipy', 'sklearn', 'matplotlib'): sys.modules[m] = None\n"
-    ((tmp_path / "service.py").write_text(text.replace("import json, sys\n", block + "import json\n",
-                                                      1).replace(
-                                                          "print(sorted({m.partition('.')[0] for m in "
-                                                          "sys.modules} &", "print(sorted({m for m, v in "
-                                                                            "sys.modules.items() if v} &"),
-                                                                            encoding="utf-8"))
-    done = subprocess.run([sys.executable, "-I", "service.py", "rules.jsonl"], cwd=tmp_path,
-                          capture_output=True, text=True)
+    service = f"""import json, sys
+for name in ("pandas", "scipy", "sklearn", "matplotlib"):
+    sys.modules[name] = None
+sys.path.insert(0, {str(Path(policies.__file__).parents[1])!r})
+from cost_eval.runner import read_rule, run_rule
+for line in open("rules.jsonl"):
+    rule, values, costs = json.loads(line)
+    print(json.dumps(run_rule(rule, values, costs).tolist()))
+print(sorted(name for name in sys.modules if name.startswith("cost_eval")))
+"""
+    done = subprocess.run([sys.executable, "-I", "-c", service], cwd=tmp_path, capture_output=True, text=True)
     *told, loaded = done.stdout.splitlines() or [done.stderr]
-    assert [json.loads(line) for line in told] == want and loaded == "[]", done.stderr
+    assert [json.loads(line) for line in told] == want, done.stderr
+    assert loaded == "['cost_eval', 'cost_eval.core', 'cost_eval.runner']"
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"capacity": 2.5}, "capacity: must be a whole number"), ({"capacity": 1.0}, "may be one sample or all"),
+    ({"own_costs": True}, "judged at each row's own costs"), ({"decisions": ["a", "b", "c"], "capacity": 3},
+        "the second of two decisions"), ({"version": 9}, "a rule of version 9"), ({"schema": "none"}, "no rule")])
+def test_the_runner_keeps_a_file_exactly_or_refuses(change, words):
+    rule = fitted("posteriors, bayes")[1]
+    text = json.dumps(rule.content | change)
+    with pytest.raises(ValueError, match=words):
+        run_rule(read_rule(text), P)
 
 
 def test_a_report_hands_over_what_it_judged():
@@ -455,14 +477,10 @@ def test_check_answers_by_its_exit_status(installed, capsys):
         assert code == 2 and words in err, err
 
 
-def test_the_counts_of_a_check_add_up():
+def test_a_recall_needs_so_many_positives_without_a_miss():
     rule = fit_rule(read_samples(L, P, COSTS))
-    whole = count_rule(rule, L, P)
-    parts = count_rule(rule, L[:250], P[:250]) + count_rule(rule, L[250:], P[250:])
-    assert (parts.counts == whole.counts).all() and parts.outside == whole.outside and parts.losses.size == 0
-    assert check_rule(parts, max_cost=9).table.equals(check_rule(whole, max_cost=9).table)
     for k, want in ((58, "undecided"), (59, "kept")):  # .95 ** 59 < .05 < .95 ** 58
-        assert check_rule(count_rule(rule, ["ill"] * k, [.99] * k), min_rates={"recall": .95}).verdict == want
+        assert check_rule(rule, ["ill"] * k, [.99] * k, min_rates={"recall": .95}).verdict == want
 
 
 WORTH = pd.DataFrame({"y": L, "p": P, "w": 1. + np.arange(N) % 3, "who": np.arange(N) // 2,
@@ -479,17 +497,15 @@ def test_a_check_of_weights_clusters_and_costs_of_rows_is_the_engines(kind, tmp_
 
     def found(rows):
         given = {k: {"fp": 1, "fn": rows["lost"]} if k == "costs" else rows[v] for k, v in kind.items()}
-        return count_rule(rule, rows["y"], rows["p"], **given)
+        return check_rule(rule, rows["y"], rows["p"], max_cost=9, **given)
 
     paid = ce.losses(L, rule.decide(P, costs if "costs" in kind else None), costs)
     units = {k: WORTH[v] for k, v in kind.items() if k != "costs"}
     ends, told = ce.loss_interval(paid, bounds=(0, costs.array.max()), confidence=.9,
-                                  **units), check_rule(found(WORTH), max_cost=9)
+                                  **units), found(WORTH)
     assert told.table[["estimate", "low", "high"]].iloc[0].tolist() == pytest.approx([ends.mean, ends.low,
             ends.high])
     assert any("Weights or clusters" in note for note in told.notes) == ("costs" not in kind)
-    cut = 250 if kind == {"sample_weight": "w"} else 251
-    assert check_rule(found(WORTH[:cut]) + found(WORTH[cut:]), max_cost=9).table.equals(told.table)
     rule.to_json(tmp_path / "rule.json"), WORTH.to_csv(tmp_path / "rows.csv", index=False)
     words = {"sample_weight": ["--weight", "w"], "clusters": ["--cluster", "who"],
              "costs": ["--fp", 1, "--fn", "lost"]}
@@ -504,20 +520,18 @@ def test_a_cap_on_weights_is_at_least_what_a_unit_weighs():
     for heaviest, rows, words in ((1, {"sample_weight": WORTH["w"]}, "a unit weighs 3"),
                                   (9, {}, "without weights and clusters")):
         with pytest.raises(ValueError, match=f"heaviest: .*{words}"):
-            check_rule(count_rule(rule, L, P, **rows), max_cost=1, heaviest=heaviest)
-    with pytest.raises(ValueError, match="that others lack"):
-        count_rule(rule, L, P) + count_rule(rule, L, P, sample_weight=WORTH["w"])
+            check_rule(rule, L, P, **rows, max_cost=1, heaviest=heaviest)
 
 
 def test_a_check_asks_what_the_rule_was_made_to_keep_to():
     rule = fit_rule(read_samples(L, P, COSTS), require={"recall": .9}, rule="tuned")
-    assert check_rule(count_rule(rule, L, P)).table["requirement"].tolist() == [
+    assert check_rule(rule, L, P).table["requirement"].tolist() == [
         "recall"] and rule.require == {"recall": .9}
-    both = check_rule(count_rule(rule, L, P), max_cost=9, min_rates={"recall": .5, "accuracy": .1}).table
+    both = check_rule(rule, L, P, max_cost=9, min_rates={"recall": .5, "accuracy": .1}).table
     assert both["requirement"].tolist() == ["cost", "recall", "accuracy"] and both["limit"].tolist() == [9,
             .5, .1]
     cells = fit_rule(read_samples(L, P, COSTS), require={("ill", "wait"): .1}, rule="tuned")
-    row = check_rule(count_rule(cells, L, P)).table.iloc[0]
+    row = check_rule(cells, L, P).table.iloc[0]
     assert row["requirement"] == "share of ill decided wait"
     assert row["estimate"] == pytest.approx((cells.decide(P)[L == "ill"] == "wait").mean())
 
@@ -529,10 +543,10 @@ def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():
     for priors, at, told in ((None, slice(None), False), (.05, slice(None), True),
                              (.05, np.r_[0, np.flatnonzero(~y)[:19]].repeat(10), False)):
         rule = fit_rule(samples, rule="bayes", priors=priors)
-        counted = count_rule(rule, y[at].astype(int), p[at])
-        drift = check_rule(counted, max_cost=3).drift
+        check = check_rule(rule, y[at].astype(int), p[at], max_cost=3)
+        drift = check.drift
         assert any("than the rule is for" in line for line in drift) == told, (priors, drift)
-        cost = ce.expected_cost(counted.counts, rule.costs, priors=rule.priors)
+        cost = ce.expected_cost(check.counts, rule.costs, priors=rule.priors)
         assert any(f"these rows cost {short(float(cost))} (" in line for line in drift) == told, (cost, drift)
 
 
@@ -635,7 +649,7 @@ def test_a_rule_with_a_capacity_decides_alike_everywhere_and_shows_no_cut(rule, 
         assert (run_rule(content, P, array) == decided).all()
         assert (again.explain(P, given)["decision"] == decided).all()
         assert (np.array(again.decisions)[again.columns(P, given)] == decided).all()
-        assert count_rule(again, L, P, costs=given).counts[:, 1].sum() == 60
+        assert check_rule(again, L, P, given, max_cost=9).counts[:, 1].sum() == 60
         assert np.isnan([again.threshold, again.same_from, again.same_to, *again.over_folds]).all()
         assert " from " not in repr(again) and "'treat' for at most" in repr(again)
     policy = decide(P, L, costs, rule=rule, capacity=room, rng=0)
@@ -661,7 +675,7 @@ def test_check_takes_a_capacity_over_all_rows(tmp_path, capsys):
     assert main(["check", *files, "--rule", str(tmp_path / "rule.json"), "--scores", "p", "--label", "y",
                  "--max-cost", "9"]) == 0
     both = np.tile(P, 2)
-    told = check_rule(count_rule(rule, np.tile(Y, 2), both), max_cost=9)
+    told = check_rule(rule, np.tile(Y, 2), both, max_cost=9)
     assert rule.columns(both).sum() == 30 and f"{told.table['estimate'][0]:.4g}" in capsys.readouterr().out
 
 
@@ -695,9 +709,9 @@ def test_unchanged_months_raise_a_line_in_a_hundredth_at_most(n):
         months = [month(size, 3 * seed + part) for part, size in enumerate((600, 600, n))]
         (y, values), old, new = ((y, score if kind == "tuned" else p) for y, score, p in months)
         rule = fit_rule(read_samples(y, values, [[0, 1], [20, 0]]), rule=kind)
-        was = ce.interval(count_rule(rule, *old).counts, [[0, 1], [20, 0]])
+        was = ce.interval(check_rule(rule, *old, max_cost=9).counts, [[0, 1], [20, 0]])
         rule.content["expected"] = {"cost": was.mean, "low": was.low, "high": was.high, "confidence": .95}
-        raised += bool(check_rule(count_rule(rule, *new), max_cost=9).drift)
+        raised += bool(check_rule(rule, *new, max_cost=9).drift)
     assert raised / sets <= .01 + 3 * (.01 * .99 / sets)**.5
 
 
@@ -712,28 +726,20 @@ def test_values_beyond_are_told_by_the_law_of_any_order(n, k):
     rule = fit_rule(read_samples(y, score, [[0, 1], [5, 0]]), rule="tuned")
     for sign, side in ((1, "above"), (-1, "below")):
         new = np.where(np.arange(n) < k, sign * 2., 0)
-        drift = check_rule(count_rule(rule, np.arange(n) % 2, new), max_cost=5).drift
+        drift = check_rule(rule, np.arange(n) % 2, new, max_cost=5).drift
         lines = [line for line in drift if f"{k} of {n} values lie {side}" in line]
         assert bool(lines) == (beyond(500, n, k) < .01 / 3 / 2), (n, k, drift)
         assert all("of all rules" in line for line in lines)
-
-
-def test_halves_of_a_month_add_to_its_values_beyond():
-    y, score, _ = month(400, 1)
-    rule = fit_rule(read_samples(y, score, [[0, 1], [20, 0]]), rule="tuned")
-    new = month(100, 2)[1] * 4
-    parts = new[:50], new[50:], new
-    first, second, whole = (count_rule(rule, np.arange(len(part)) % 2, part) for part in parts)
-    assert ((first + second).beyond == whole.beyond).all() and whole.beyond.sum() == whole.outside > 0
 
 
 def test_of_three_classes_each_column_of_probabilities_has_two_sides():
     p = np.random.default_rng(0).dirichlet([20, 20, 20], 300)
     rule = fit_rule(read_samples(np.arange(300) % 3, Posteriors(p), 1 - np.eye(3)), rule="bayes")
     far = np.tile([[.98, .01, .01], [1 / 3, 1 / 3, 1 / 3]], (40, 1))
-    counts = count_rule(rule, np.arange(80) % 3, Posteriors(far))
-    assert counts.beyond.tolist() == [[0, 40, 40], [40, 0, 0]] and counts.outside == 40
-    assert sum("values lie" in line for line in check_rule(counts, max_cost=1).drift) == 3
+    look = rule.look(Posteriors(far))
+    assert look["beyond"].tolist() == [[0, 40, 40], [40, 0, 0]] and look["outside"] == 40
+    drift = check_rule(rule, np.arange(80) % 3, Posteriors(far), max_cost=1).drift
+    assert sum("values lie" in line for line in drift) == 3
 
 
 def test_with_weights_or_clusters_no_line_is_raised():
@@ -741,9 +747,9 @@ def test_with_weights_or_clusters_no_line_is_raised():
     rule = fit_rule(read_samples(y, score, [[0, 1], [20, 0]]), rule="tuned")
     rule.content["expected"] = {"cost": .01, "low": .005, "high": .02, "confidence": .95}
     ask = rule, np.ones(300, int), np.full(300, -9.)
-    assert len(check_rule(count_rule(*ask), max_cost=9).drift) >= 3
+    assert len(check_rule(*ask, max_cost=9).drift) >= 3
     for given in (dict(sample_weight=np.ones(300)), dict(clusters=np.arange(300) // 2)):
-        found = check_rule(count_rule(*ask, **given), max_cost=9)
+        found = check_rule(*ask, **given, max_cost=9)
         assert found.drift == () and any("Weights or clusters" in note for note in found.notes)
 
 
@@ -753,7 +759,7 @@ def test_shares_are_compared_by_exact_tests():
     rule = fit_rule(read_samples(y, score, [[0, 1], [20, 0]]), rule="tuned")
     for ill in range(0, 40):
         new = np.r_[np.ones(ill, int), np.zeros(200 - ill, int)]
-        drift = check_rule(count_rule(rule, new, np.zeros(200)), max_cost=99).drift
+        drift = check_rule(rule, new, np.zeros(200), max_cost=99).drift
         law = hypergeom(800, y.sum() + ill, 200)
         p = 2 * min(law.cdf(ill), law.sf(ill - 1))
         assert any("Classes have other shares" in line for line in drift) == (p < .01 / 6), ill

@@ -40,7 +40,7 @@ from cost_eval import scale
 from cost_eval.__main__ import main
 from cost_eval.costs import ExampleCosts
 from cost_eval.estimators import CostSensitiveClassifier, cost_scorer
-from cost_eval.planning import count_rule
+from cost_eval.planning import check_rule
 from cost_eval.policies import CrossFit, decide, fit_rule
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, read_samples, told_by_costs
@@ -131,7 +131,7 @@ def test_every_door_that_reads_a_rows_costs_refuses_them(fn):
              lambda: evaluate(y, NOISE, [[0, 1], [5, 0]]).with_costs(own),
              lambda: fit_rule(rows, rule="bayes"), lambda: fit_rule(rows),
              lambda: decide(model, y, own), lambda: CrossFit(rows).queue("model"),
-             lambda: ce.capacity_curve(y, NOISE, own), lambda: count_rule(honest, y, NOISE, costs=own)]
+             lambda: ce.capacity_curve(y, NOISE, own), lambda: check_rule(honest, y, NOISE, own, max_cost=9)]
     for door in doors:
         with pytest.raises(ValueError, match=WORDS):
             door()
@@ -153,7 +153,7 @@ def test_costs_that_are_known_pass_and_that_is_said():
     rule = report.decision_rule()
     assert rule.content["costs_checked"]["declared"] and "fn is 0" in rule.content["costs_checked"]["told"]
     again = type(rule).from_json(rule.to_json())
-    assert count_rule(again, y, NOISE, costs=own).counts.sum() == N
+    assert check_rule(again, y, NOISE, own, max_cost=9).n == N
     plain = fit_rule(read_samples(y, model, ExampleCosts(fp=5, fn=AMOUNT)))
     assert plain.content["costs_checked"] == {"declared": False, "told": "", "few": False}
 

@@ -119,10 +119,6 @@ def registered(metric, *args, **options):
             if f.name != "function"], "undefined" in inspect.signature(probe).parameters
 
 
-def calibrated(cls, **options):
-    return cls(**options).fit(np.log(P3), Y3).transform(np.log(P3))
-
-
 NAMED = np.array(["no", "yes"])[Y]
 
 
@@ -130,8 +126,8 @@ def read():
     return load("samples").read_samples(Y, {"model": P2[:, 1], "other": SCORES}, COSTS)
 
 
-def crossed(cross_fit, samples, **options):
-    return cross_fit(samples(), **options).decide("model").log_posteriors
+def crossed(fits, samples, **options):
+    return fits(samples(), **options).decide("model").posteriors
 
 
 def called(capacity_curve, scores, costs, **options):
@@ -144,11 +140,12 @@ def unfitted(**options):
 
 
 def fitted(cls, costs, **options):
-    return unfitted(**options).fit(X, Y).decision_costs(X)
+    model = unfitted(**options).fit(X, Y)
+    return np.append(model.predict_proba(X), model.score(X, Y))
 
 
 def after_fit(fit, *args, **options):
-    return fit(*args, **options).decision_costs(X)
+    return fit(*args, **options).predict_proba(X)
 
 
 def scored(cost_scorer, costs, **options):
@@ -246,15 +243,14 @@ CASES = {
         "best_threshold_counted": Case(lambda: load("confusion").threshold_counts(Y, SCORES), COSTS,
                                        via=lambda f, curve, costs, **options: f(curve(), costs, **options),
                                        kind="float16"),
-        "cross_entropy": Case(P3, Y3, classes=[2, 1, 0]),
         "stratified_folds": Case(Y3, folds=3, order=np.arange(len(Y3))[::-1]),
-        "given_folds": Case([0, 1], via=said, n=3, clusters=[7, 7], name=given("cv", n=3)),
-        "cross_calibrate": Case(P3, Y3, folds=3, classes=[2, 1, 0]),
-        "AffineCalibrator": Case(via=calibrated, classes=given([1, 0, 2], first=[0, 1, 2])),
+        "given_folds": Case([0, 1], via=said, n=3, clusters=[7, 7]),
+        "cross_entropy": Case(Y3, P3),
+        "cross_calibrate": Case(Y3, P3, folds=3),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3,
                                      via=lambda fit, *args, **options: (
                                          fit(*args, **options).transform(np.log(P3))),
-                                     priors=PRIORS3, start=refused(0)),
+                                     start=refused(0)),
         "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3),
                                            np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1]),
@@ -281,7 +277,6 @@ CASES = {
     },
     "policies": {
         "decide": Case(P2[:, 1], Y, COSTS, costs_known=unchanged(True)),
-        "cross_fit": Case(lambda: read(), via=crossed),
         "CrossFit": Case(lambda: read(), via=crossed),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model",
                                 posteriors=False),
@@ -301,9 +296,12 @@ CASES = {
         "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(),
         **options).content, name=given("other", first="model"),
                          threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
-        "run_rule": Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
-                         via=lambda run, rule, values, **options: run(rule(), values, **options),
-                         costs=ExampleCosts(fp=1, fn=np.arange(N)).array),
+    },
+    "runner": {
+        **{name: Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
+                      via=lambda run, rule, values, **options: run(rule(), values, **options),
+                      costs=ExampleCosts(fp=1, fn=np.arange(N)).array)
+           for name in ("run_rule", "decided", "chosen_by")},
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta
@@ -411,13 +409,12 @@ CASES = {
                                                    largest_cluster=2),
                                     largest_cluster=given(9, first=2, bounds=(0, 1),
         clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
-        "count_rule": Case(via=lambda count, **options: load("planning").check_rule(
-            count(load("policies").fit_rule(read()), Y, P2[:, 1], **options), max_cost=1.).table,
-                           costs=ExampleCosts(fp=1, fn=np.arange(N)), sample_weight=WEIGHT,
-                           clusters=np.arange(N) // 2,
-                           largest=given(999., costs=ExampleCosts(fp=1, fn=np.arange(N)))),
-        "check_rule": Case(via=lambda check, heavy=None, **options: check(load("planning").count_rule(
-            load("policies").fit_rule(read()), Y, P2[:, 1], sample_weight=heavy), **options).table,
+        "check_rule": Case(via=lambda check, heavy=None, **options: check(
+            load("policies").fit_rule(read()), Y, P2[:, 1], **{"sample_weight": heavy} | options).table,
+                           costs=given(ExampleCosts(fp=1, fn=np.arange(N)), max_cost=1.),
+                           sample_weight=given(WEIGHT, max_cost=1.),
+                           clusters=given(np.arange(N) // 2, max_cost=1.),
+                           largest=given(999., costs=ExampleCosts(fp=1, fn=np.arange(N)), max_cost=1.),
                            max_cost=given(2., first=1.), min_rates=given({"recall": .5}, max_cost=1.),
                            confidence=given(.8, max_cost=1.),
                            heaviest=given(50., max_cost=1., heavy=WEIGHT)),
@@ -508,8 +505,6 @@ CASES = {
                             decisions=given("predict")),
         "CostSensitiveClassifier": Case(COSTS, via=fitted, calibration=None, cv=3),
         "CostSensitiveClassifier.fit": Case(lambda: unfitted(), X, Y, via=after_fit),
-        "CostSensitiveClassifier.decision_costs": Case(lambda: unfitted().fit(X, Y), X,
-                                                       costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.predict": Case(lambda: unfitted().fit(X, Y), X,
                                                 costs=ExampleCosts(**EXAMPLES)),
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y,
@@ -521,7 +516,13 @@ CASES = {
                                    "web_page": {"about": {"use": "triage"}, "title": "Triage",
                                                 "currency": "euros", "per_year": 1e4}}.items()}
     | {"draw_panel": Case(lambda: reported(), "reliability", via=lambda draw, report, *args, **options: draw(report(),
-        *args, **options))},
+        *args, **options)),
+       "panel_image": Case(lambda: reported(), "ladder", kind="svg", via=lambda image, report, *args, **options:
+                           image(report(), *args, **options)[:4]),
+       "robustness_map": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3],
+                              via=lambda draw, report, **options: draw(report(), **options).to_frame()),
+       "answers": Case(lambda: reported(), say=lambda note: "a doubt.", via=undrawn),
+       "grave_first": Case(["a note"], say=str.upper)},
     "report": {
         "evaluate": Case(Y, {"a": P2[:, 1], "b": SCORES, "c": E}, COSTS, via=tabled, rng=1,
                          costs_known=unchanged(True),

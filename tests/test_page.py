@@ -13,9 +13,8 @@ from test_verdicts import COSTS, N, made, map_agrees, says, sentences_agree
 
 import cost_eval.page as page
 import cost_eval.report as report_module
-import cost_eval.robustness as robustness
 from cost_eval.bootstrap import difference, independent_difference
-from cost_eval.core import four_digits, holm
+from cost_eval.core import NOTES, Note, four_digits, holm
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, attainable
 from cost_eval.metrics import net_benefit
@@ -53,8 +52,7 @@ def change_agrees(r):
     if "map" in r.panels:
         ratio, prevalence = r.costs.cost_ratio, r.priors[1]
         factor = np.geomspace(.01, 100, 401)
-        found = robustness.robustness_map(r._case, list(r._lines), ratio * factor, np.array([prevalence,
-                (1 + prevalence) / 2]), (ratio, prevalence), .95)
+        found = r.robustness(ratio * factor, [prevalence, (1 + prevalence) / 2])
         names = [*found.models, f"always {r.decisions[0]}", f"always {r.decisions[1]}"]
         winner = found.winner[:, 0]
         other = np.flatnonzero(winner != winner[200])
@@ -197,7 +195,8 @@ def test_caveats_at_both_sides():
                                             == "m looks miscalibrated: its posteriors taken at their word "
                                                "cost 0.11 more per case than calibrated ones (0.01 to 0.3)."
                                                for note in notes)
-    notes = ["x", "Class 1 has only 9 samples.", "b", "models['m']: higher values go with 'w'."]
+    turned = {"argument": "models['m']", "other": "w", "area": .1, "turned": "'w'"}
+    notes = ["x", Note("few", label=1, size=9), "b", Note("turned probabilities", **turned)]
     assert page.grave_first(notes) == [notes[3], notes[1], "x.", "b."]
 
 
@@ -240,20 +239,20 @@ SLIPS = {
                                      '"told apart" if not row["told_apart"]'),
     "approximate the other way round": (page, "_lines", "turned = -way if", "turned = way if"),
     "one line for the other": (page, "_lines", "_ends(near, turned)", "_ends(row, sign)"),
-    "above is below": (robustness, "what_changes", '"above" if factor > 1 else "below"',
+    "above is below": (page, "_what_changes", '"above" if factor > 1 else "below"',
                        '"below" if factor > 1 else "above"'),
-    "prevalence for odds": (robustness, "what_changes", "odds / (1 + odds)", "odds"),
-    "here for there": (robustness, "what_changes", "names[other] for", "names[here] for"),
+    "prevalence for odds": (page, "_what_changes", "odds / (1 + odds)", "odds"),
+    "here for there": (page, "_what_changes", "names[other] for", "names[here] for"),
     "constants exchanged": (page, "_change", "in report.decisions", "in report.decisions[::-1]"),
     "one case fewer": (page, "_cases", "np.floor(many[k]) + 1", "np.floor(many[k])"),
     "the other sign": (page, "_cases", "case.losses(other) - case.losses(decided)",
                        "case.losses(decided) - case.losses(other)"),
     "the safer rival": (page, "_undone", "min(found)", "max(found)"),
-    "nearest for farthest": (robustness, "nearest_changes", "[-1:], 1)", "[:1], 1)"),
-    "a tie to the model": (robustness, "nearest_changes", "np.ones_like(product)", "0 * product"),
-    "one-sided": (robustness, "_rejects", "2 * share_above", "share_above"),
-    "told where it is not": (robustness, "_words", "if found.sure[near]", "if not found.sure[near]"),
-    "the loser wins": (robustness, "_words", "names[found.changes[0]]", "names[found.changes[0] - 1]"),
+    "nearest for farthest": (page, "_nearest_changes", "[-1:], 1)", "[:1], 1)"),
+    "a tie to the model": (page, "_nearest_changes", "np.ones_like(product)", "0 * product"),
+    "one-sided": (page, "_rejects", "2 * share_above", "share_above"),
+    "told where it is not": (page, "_map_in_words", "if found.sure[near]", "if not found.sure[near]"),
+    "the loser wins": (page, "_map_in_words", "names[found.changes[0]]", "names[found.changes[0] - 1]"),
     "drift doubled": (page, "caveats", "drift = np.abs", "drift = 2 * np.abs"),
     "another limit of drift": (page, "caveats", "drift > 0.01", "drift > 0.005"),
     "another limit of classes": (page, "caveats", "size < 30", "size < 29"),
@@ -262,9 +261,9 @@ SLIPS = {
                                      "calibrated"),
     "seen is unseen": (page, "_never_seen", "== 0)", "== 1)"),
     "the narrowest gap": (page, "gap_lines", "idxmax", "idxmin"),
-    "light notes first": (page, "grave_first", "return next(", "return -next("),
-    "a gap without a factor": (report_module, "_groups_apart", 'many = 1 if what == "cost" else 2',
-                               "many = 1"),
+    "light notes first": (page, "grave_first", "place.get(", "-place.get("),
+    "a gap without a factor": (report_module, "_between_groups", 'times = 1 if what == "cost" else 2',
+                               "times = 1"),
 }
 
 
@@ -295,7 +294,7 @@ def test_a_slip_in_a_sentence_is_noticed(kept, monkeypatch, name):
     assert source.count(right) >= 1, "the slip fits the code no longer"
     planted = {}
     exec("from __future__ import annotations\n" + source.replace(right, wrong), vars(module), planted)
-    for at in (page, report_module, robustness):
+    for at in (page, report_module):
         if hasattr(at, function):
             monkeypatch.setattr(at, function, planted[function])
     with pytest.raises((AssertionError, AttributeError, TypeError, LookupError, ValueError, StopIteration)):
@@ -392,11 +391,14 @@ def test_every_term_of_the_summary_stands_in_the_glossary():
         keys |= {id(arg) for call in ast.walk(tree) if isinstance(call, ast.Call) for arg in ast.walk(call)
                  if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "removeprefix",
                 "groupby", "set_index", "endswith")}
+        keys |= {id(call.args[0]) for call in ast.walk(tree) if isinstance(call, ast.Call) and call.args
+                 and isinstance(call.func, ast.Name) and call.func.id == "Note"}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in keys:
                 words |= set(re.findall(r"[a-z]+(?:-[a-z]+)*", node.value.lower()))
-    for text in page.RULES_IN_WORDS.values():
-        words |= set(re.findall(r"[a-z]+", text))
+    own = ("few", "never seen", "miscalibrated", "gap", "other priors")
+    for text in (*page.RULES_IN_WORDS.values(), *(re.sub(r"{.*?}", "", NOTES[code]) for code in own)):
+        words |= set(re.findall(r"[a-z]+", text.lower()))
     unknown = {word for word in words - PLAIN if not re.search(rf"\b{word.removesuffix('s')}", terms)}
     assert not unknown, "neither plain English nor a term of the glossary"
     for term in ("told apart", "widened because", "one more case", "conservative line", "approximate line",

@@ -12,9 +12,9 @@ from cost_eval import report
 from cost_eval.capacity import capacity_curve
 from cost_eval.comparisons import Decided, ask, differences
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, cross_calibrate, stratified_folds
+from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, stratified_folds
 from cost_eval.policies import (
-    RULES, CrossFit, IsotonicCalibrator, cross_fit, decide, fit_rule, within_capacity)
+    RULES, CrossFit, IsotonicCalibrator, decide, fit_rule, within_capacity)
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
@@ -49,7 +49,7 @@ def test_as_given_and_bayes():
     np.testing.assert_array_equal(shifted.decisions, bayes_decisions(np.column_stack([1 - P, P]), COSTS,
             priors=[.95, .05], train_priors=share))
     np.testing.assert_array_equal(shifted.decisions, P > shifted.threshold)
-    np.testing.assert_allclose(np.exp(shifted.log_posteriors).sum(1), 1)
+    np.testing.assert_allclose(shifted.posteriors.sum(1), 1)
 
 
 def test_calibrated_posteriors_are_those_of_the_other_folds():
@@ -58,20 +58,17 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
     for k in range(5):
         inside = policy.folds != k
         fitted = AffineCalibrator().fit(logs[inside], Y[inside], W[inside])
-        np.testing.assert_allclose(policy.log_posteriors[~inside], fitted.transform(logs[~inside], log=True),
-                                   atol=1e-6)
+        np.testing.assert_allclose(np.log(policy.posteriors[~inside]),
+                                   fitted.transform(logs[~inside], log=True), atol=1e-6)
     np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, COSTS))
     frame = policy.to_frame()
     assert list(frame) == ["decision", "fold", "posterior 0", "posterior 1"]
     np.testing.assert_allclose(frame[["posterior 0", "posterior 1"]], policy.posteriors)
     assert list(decide(Decisions(S > 1), Y, COSTS).to_frame()) == ["decision"]
-    again = cross_calibrate(np.column_stack([1 - P, P]), Y, folds=policy.folds, sample_weight=W)
-    np.testing.assert_allclose(policy.posteriors, again, atol=1e-6)
 
 
 def test_tuned_thresholds_are_those_of_the_other_folds():
-    "On the ranks, at the priors, with weights and own costs."
-    rank = np.unique(S, return_inverse=True)[1].astype(float)
+    "At the priors, with weights and own costs."
     for costs, options in ((COSTS, {}), (OWN, {}), (COSTS, {"priors": [.9, .1]}),
                            (COSTS, {"sample_weight": W})):
         policy = decide(Scores(S), Y, costs, rule="tuned", rng=0, **options)
@@ -79,8 +76,8 @@ def test_tuned_thresholds_are_those_of_the_other_folds():
             inside = np.flatnonzero(policy.folds != k)
             part = {name: v[inside] if name == "sample_weight" else v for name, v in options.items()}
             table = costs if costs is COSTS else costs[inside]
-            found = best_threshold(Y[inside], rank[inside], table, **part)
-            np.testing.assert_array_equal(policy.decisions[policy.folds == k], rank[policy.folds == k]
+            found = best_threshold(Y[inside], S[inside], table, **part)
+            np.testing.assert_array_equal(policy.decisions[policy.folds == k], S[policy.folds == k]
                                           >= found.threshold)
         whole = best_threshold(Y, S, costs, **options)
         assert (policy.threshold, policy.same_from, policy.same_to) == (whole.threshold, whole.low,
@@ -105,7 +102,7 @@ def test_what_scores_cannot_do():
                            match="needs posteriors, not scores; use 'calibrated' or 'tuned'"):
             decide(Scores(S), Y, COSTS, rule=rule)
     with pytest.raises(ValueError,
-                       match=r"model: got \['a', 'b'\]; of several use cross_fit"):
+                       match=r"model: got \['a', 'b'\]; of several use CrossFit"):
         decide({"a": P, "b": S}, Y, COSTS)
     with pytest.raises(ValueError, match="needs a decision called as each class"):
         decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
@@ -121,13 +118,16 @@ RESCALED = {"exp": np.exp, "cubes": lambda s: s**3, "ranks": lambda s: np.unique
 @pytest.mark.parametrize("rule", FITTED)
 @pytest.mark.parametrize("costs", [COSTS, OWN], ids=["matrix", "own"])
 def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
+    """But for rows between the two values that enclose a tuned cut, midway between which it is installed: of
+    those a bent scale may turn one or two of a fold."""
     tied = np.round(S, 1)
     for scores in (S, tied):
         wanted = decide(Scores(scores), Y, costs, rule=rule, rng=4, **option).decisions
         assert 0 < wanted.sum() < N
         for name, form in RESCALED.items():
-            np.testing.assert_array_equal(decide(Scores(form(scores)), Y, costs, rule=rule, rng=4,
-                                                 **option).decisions, wanted, err_msg=name)
+            found = decide(Scores(form(scores)), Y, costs, rule=rule, rng=4, **option).decisions
+            bent = rule == "tuned" and name in ("exp", "cubes", "ranks") and scores is S
+            assert (found != wanted).sum() <= 10 * bent, name
 
 
 @pytest.mark.parametrize("option", [{}, {"clusters": WHO}, {"sample_weight": W * (W > 1)}, {"priors": .05},
@@ -144,7 +144,7 @@ def test_with_an_index_the_order_of_rows_changes_no_decision(model, option, cost
         here = decide(model, Y, costs, rule=rule, rng=2, **option)
         there, drawn = (decide(turned, y, costs if costs is COSTS else costs[turn], rule=rule, rng=2, **moved)
                         for y in (pd.Series(Y[turn], turn), Y[turn]))
-        for name in ("decisions", "folds", "log_posteriors"):
+        for name in ("decisions", "folds", "posteriors"):
             before, after = getattr(here, name), getattr(there, name)
             np.testing.assert_array_equal(before[turn] if len(before) else before, after)
         assert (here.folds[turn] != drawn.folds).mean() > .5
@@ -210,13 +210,13 @@ def test_a_shuffled_file_with_ids_is_the_same_report():
 @pytest.mark.parametrize("rule", FITTED)
 def test_draws_are_rows_and_the_first_is_that_of_one(rule):
     samples = read_samples(Y, {"p": P, "s": Scores(S), "d": S > 0}, COSTS)
-    fits = cross_fit(samples, draws=4, rng=2)
+    fits = CrossFit(samples, draws=4, rng=2)
     for name in ("p", "s"):
-        several, one = fits.decide(name, rule), cross_fit(samples, rng=2).decide(name, rule)
+        several, one = fits.decide(name, rule), CrossFit(samples, rng=2).decide(name, rule)
         assert several.decisions.shape == several.folds.shape == (4, N) and one.decisions.shape == (N,)
         np.testing.assert_array_equal(several.decisions[0], one.decisions)
         np.testing.assert_array_equal(several.decisions[2],
-                                      cross_fit(samples, folds=several.folds[2]).decide(name, rule).decisions)
+                                      CrossFit(samples, folds=several.folds[2]).decide(name, rule).decisions)
         np.testing.assert_array_equal(fits.decide(name, rule, posteriors=False).decisions, several.decisions)
         # where a row's decisions cost the same there is no cut
         for costs in (OWN, ExampleCosts(fp=1, fn=np.where(np.arange(N) % 3, 4., 0))):
@@ -226,18 +226,18 @@ def test_draws_are_rows_and_the_first_is_that_of_one(rule):
         assert (several.folds[0] != several.folds[1]).mean() > .5 and len(
             several.to_frame()) == 4 * N and "4 draws" in repr(several)
         odds = np.log([.5, 2, 9])
-        np.testing.assert_array_equal(fits.levels(name, rule, odds)[0], cross_fit(samples, rng=2).levels(name,
+        np.testing.assert_array_equal(fits.levels(name, rule, odds)[0], CrossFit(samples, rng=2).levels(name,
                 rule, odds))
     assert fits.decide("d", rule).decisions.shape == fits.decide("p", "bayes").decisions.shape == (N,)
-    assert cross_fit(samples, folds=np.arange(N) % 3, draws=4).draws == 1 and fits.draw(2).draws == 2
+    assert CrossFit(samples, folds=np.arange(N) % 3, draws=4).draws == 1 and fits.draw(2).draws == 2
     np.testing.assert_array_equal(decide(P, Y, COSTS, rule=rule, draws=4, rng=2).decisions,
-                                  cross_fit(read_samples(Y, P, COSTS), draws=4, rng=2).decide("model",
+                                  CrossFit(read_samples(Y, P, COSTS), draws=4, rng=2).decide("model",
             rule).decisions)
 
 
 def mean_losses(samples, costs, rule, draws, **options):
     "By hand: each row's loss in each draw."
-    fits = cross_fit(samples, draws=draws, rng=0)
+    fits = CrossFit(samples, draws=draws, rng=0)
     paid = (lambda d: costs.array[samples.y, d]) if isinstance(costs,
             CostMatrix) else lambda d: losses(samples.y, d, costs)
     return {name: np.mean([paid(d) for d in np.atleast_2d(fits.decide(name, rule, **options).decisions)],
@@ -322,7 +322,7 @@ def test_samples_without_weight_take_no_part():
         y, p = np.r_[Y, draw.integers(0, 2, 50)], np.r_[P, draw.random(50)]
         for clusters in ({}, {"clusters": np.r_[WHO, np.full(50, 3)]}):
             alone = read_samples(Y, P, COSTS, **{k: v[:N] for k, v in clusters.items()})
-            fits, beside = cross_fit(alone, rng=0), cross_fit(read_samples(y, p, COSTS, sample_weight=nothing,
+            fits, beside = CrossFit(alone, rng=0), CrossFit(read_samples(y, p, COSTS, sample_weight=nothing,
                     **clusters), rng=0)
             for rule, require in [*((rule, None) for rule in FITTED), ("tuned", {"recall": .8})]:
                 asked = [one.decide("model", rule, require=require).decisions for one in (fits, beside)]
@@ -336,7 +336,7 @@ def test_the_seed_matters_and_models_share_its_folds():
     folds = [CrossFit(read_samples(Y, P, COSTS), rng=seed).folds for seed in (0, 1, 0)]
     np.testing.assert_array_equal(folds[0], folds[2])
     assert (folds[0] != folds[1]).mean() > .5
-    fits = cross_fit(read_samples(Y, {"a": P, "b": Scores(S)}, COSTS), rng=0)
+    fits = CrossFit(read_samples(Y, {"a": P, "b": Scores(S)}, COSTS), rng=0)
     first = fits.decide("a", capacity=20).decisions
     fits.decide("b", "tuned", capacity=20)
     np.testing.assert_array_equal(fits.decide("a", capacity=20).decisions, first)
@@ -344,12 +344,12 @@ def test_the_seed_matters_and_models_share_its_folds():
 
 
 def test_other_costs_and_priors_need_no_other_fit():
-    fits, other = cross_fit(read_samples(Y, P, COSTS), rng=0), CostMatrix.binary(fp=1, fn=40)
+    fits, other = CrossFit(read_samples(Y, P, COSTS), rng=0), CostMatrix.binary(fp=1, fn=40)
     for rule in RULES:
         for costs, given_ in ((other, other), (OWN, OWN), ([[0, 1], [40, 0]], other)):
             np.testing.assert_array_equal(fits.at_costs(costs).decide("model", rule, priors=.1).decisions[:50]
                                           if given_ is other else 0,
-                                          cross_fit(read_samples(Y, P, given_), folds=fits.folds,
+                                          CrossFit(read_samples(Y, P, given_), folds=fits.folds,
                                                     rng=0).decide("model", rule, priors=.1).decisions[:50]
                                                     if given_ is other else 0)
     with pytest.raises(ValueError, match="costs: classes"):
@@ -361,7 +361,7 @@ def test_other_costs_and_priors_need_no_other_fit():
 @pytest.mark.parametrize("rule", RULES)
 def test_levels_are_the_odds_at_which_a_decision_turns(rule):
     "Cost ratio times odds of the classes: the decisions at each such ratio, found anew."
-    fits, share = cross_fit(read_samples(Y, P, COSTS, sample_weight=W), rng=0), np.bincount(Y, W)
+    fits, share = CrossFit(read_samples(Y, P, COSTS, sample_weight=W), rng=0), np.bincount(Y, W)
     ratios = np.array([.3, 1.1, 2.3, 5.7, 19.1])
     found = fits.levels("model", rule, np.log(ratios * share[1] / share[0]))
     for k, ratio in enumerate(ratios):
@@ -371,10 +371,10 @@ def test_levels_are_the_odds_at_which_a_decision_turns(rule):
     if rule == "bayes":
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            certain = cross_fit(read_samples([0, 0, 1, 1], [0., .3, .8, 1.], COSTS)).levels("model", rule,
+            certain = CrossFit(read_samples([0, 0, 1, 1], [0., .3, .8, 1.], COSTS)).levels("model", rule,
                     [-99., 99.])
         assert certain.tolist() == [2, 1, 1, 0], "the impossible never, the certain always"
-    assert cross_fit(read_samples([0, 0, 1], [.1, .2, .3], COSTS)).levels("model", "calibrated", [0.]) is None
+    assert CrossFit(read_samples([0, 0, 1], [.1, .2, .3], COSTS)).levels("model", "calibrated", [0.]) is None
 
 
 def test_a_threshold_is_told_where_there_is_a_choice():
@@ -404,7 +404,7 @@ def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread
     assert len(set(fold[y == 1])) == 3
     # two clusters of a class in two folds: by chance both would be in one every other time
     for seed in range(6):
-        fits = cross_fit(read_samples(y[:-4], np.arange(368.), COSTS, clusters=np.arange(92).repeat(4)),
+        fits = CrossFit(read_samples(y[:-4], np.arange(368.), COSTS, clusters=np.arange(92).repeat(4)),
                          rng=seed)
         assert set(fits.folds[y[:-4] == 1]) == {0, 1}
     with pytest.raises(ValueError, match="folds: must be from 2 to 3, got 4; at most one per cluster"):
@@ -414,7 +414,7 @@ def test_folds_by_cluster_of_one_are_those_of_samples_and_a_rare_class_is_spread
     with pytest.raises(ValueError, match="clusters: 2 values"):
         stratified_folds([0, 1, 0, 1, 0], 2, clusters=[1, 1])
     parted = {"folds": np.arange(N) % 2, "clusters": np.arange(N) // 2}
-    for refuses in (lambda: cross_calibrate(P3, Y3, **parted), lambda: decide(P, Y, COSTS,
+    for refuses in (lambda: decide(P, Y, COSTS,
             **parted), lambda: evaluate(Y[TURN], {"a": P[TURN]}, COSTS, ids=TURN, **parted)):
         with pytest.raises(ValueError, match="folds: they part the cluster of sample"):
             refuses()
@@ -549,8 +549,8 @@ def test_capacity_ties_are_decided_by_lot():
 
 
 def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
-    fits = cross_fit(read_samples(Y, {"p": P, "s": Scores(S), "d": S > 0}, COSTS), rng=0)
-    named = cross_fit(read_samples(Y, {"p": P, "s": Scores(S)}, CostMatrix(COSTS, decisions=["no", "yes"])),
+    fits = CrossFit(read_samples(Y, {"p": P, "s": Scores(S), "d": S > 0}, COSTS), rng=0)
+    named = CrossFit(read_samples(Y, {"p": P, "s": Scores(S)}, CostMatrix(COSTS, decisions=["no", "yes"])),
                       rng=0)
     for name, values in (("p", P), ("s", S)):
         queue = fits.queue(name)
@@ -565,7 +565,7 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
     with pytest.raises(ValueError, match="model: 'd': decisions have no order"):
         fits.queue("d")
     with pytest.raises(ValueError, match="y_true: Class 1 has 1 samples.*no expected saving"):
-        cross_fit(read_samples([0, 0, 0, 1], Scores([1, 2, 3, 9]), COSTS)).queue("model")
+        CrossFit(read_samples([0, 0, 0, 1], Scores([1, 2, 3, 9]), COSTS)).queue("model")
 
 
 def test_capacity_as_a_share_of_the_weight():
@@ -611,7 +611,7 @@ def test_a_posterior_at_the_threshold_is_positive_by_every_door():
         assert decide(p, y, ExampleCosts(fp=np.full(99, k), fn=100. - k),
                       rule="bayes").decisions.tolist() == want
         odds = np.log([(100 - k) / k * samples.shares[1] / samples.shares[0]])
-        assert (cross_fit(samples).levels("model", "bayes", odds) == 0).tolist() == want
+        assert (CrossFit(samples).levels("model", "bayes", odds) == 0).tolist() == want
         moved = decide(p, y, costs, rule="bayes", priors=[.3, .7])
         assert (moved.decisions == (p >= moved.threshold * (1 - 1e-12))).all()
     assert decide([[.5, .5]] * 9, [0, 1, 0] * 3, costs, rule="as given").decisions.tolist() == [1] * 9
@@ -697,15 +697,15 @@ def test_two_models_are_compared_in_the_draws_that_both_have():
     "One of five draws, one of twenty: each one's cost is of all its own, their difference of the first five."
     y, models = FEW, {"a": Scores(SEEN), "b": Scores(LITTLE), "p": 1 / (1 + np.exp(1.6 - LITTLE))}
     samples = read_samples(y, models, [[0, 1], [20, 0]])
-    fits, table = cross_fit(samples, rng=0), np.array([[0, 1], [20, 0]])
+    fits, table = CrossFit(samples, rng=0), np.array([[0, 1], [20, 0]])
     fits.draw(5, "a").draw(20, "b").draw(10, "p")
     assert fits.many == {"a": 5, "b": 20, "p": 10} and fits.draws == 20
     decided = {name: fits.decide(name, "tuned").decisions for name in models}
     assert [len(one) for one in decided.values()] == [5, 20, 10]
     for name, draws in fits.many.items():  # and what another has changes nothing
-        alone = cross_fit(samples, draws=draws, rng=0)
+        alone = CrossFit(samples, draws=draws, rng=0)
         np.testing.assert_array_equal(alone.decide(name, "tuned").decisions, decided[name])
-        np.testing.assert_array_equal(alone.log_posteriors(name), fits.log_posteriors(name))
+        np.testing.assert_array_equal(alone.posteriors(name), fits.posteriors(name))
     codes, mixed = report._mixtures(list(decided.values()), 2, [True, True, False])
     case = replace(evaluate(y, {"a": y > 2}, [[0, 1], [20, 0]])._case, **mixed)
     paid = {name: table[y, one].mean(1) for name, one in decided.items()}

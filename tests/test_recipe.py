@@ -194,7 +194,7 @@ def test_the_next_file_is_asked_the_same_and_stands_beside_the_last(files, optio
     assert found == wanted
     beside = said.partition("Beside last.json:")[2]
     if "fee" in options:
-        assert "not compared: last: the report of 300 rows" in beside and "(here: --group COL" in beside
+        assert "not compared: last: the report of 300 rows" in beside and "in groups by month" in beside
     else:
         best = may["best"][0]
         then = re.search(rf"{best['model']} +{COST} +(\S+)", beside)[1]

@@ -20,7 +20,7 @@ from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import expected_cost, normalized_expected_cost
 from cost_eval.page import answers
-from cost_eval.policies import RULES, CrossFit, cross_fit
+from cost_eval.policies import RULES, CrossFit
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 
@@ -50,7 +50,7 @@ def bayes(p, **options):
 
 def by_rule(y, models, rule="calibrated", **options):
     "Labels of the decisions of all models that can follow a rule, from the module that decides."
-    fits = cross_fit(read_samples(y, models, COSTS), rng=0)
+    fits = CrossFit(read_samples(y, models, COSTS), rng=0)
     able = [name for name in models if rule in fits.rules(name) or fits.rules(name) == ("as given",)]
     return {name: np.array(COSTS.decisions)[fits.decide(name, rule, **options).decisions] for name in able}
 
@@ -727,7 +727,7 @@ def test_the_approximate_lines_are_those_of_the_engine(own):
     assert np.isnan(few.approximate["low"][
         0]) and "too few costly cases for an approximate line" in few.summary()
     by_t = evaluate(y, {"a": a, "b": b}, costs, method="normal", rng=0).summary()
-    assert "(method='normal')" in by_t and "conservative" not in by_t
+    assert "(method 'normal')" in by_t and "conservative" not in by_t
     assert report.guarantee == loss_interval(paid[0], bounds=(0, 9e9)).guarantee
     assert evaluate(y, {"a": .2 + .6 * a}, costs, rng=0).guarantee.startswith("measured at best")
 
@@ -792,7 +792,7 @@ def _with_scores(n=300, draws=6, **options):
     scores, group = rng.normal(size=n) + 2 * y, np.where(rng.random(n) < 0.5, "f", "m")
     models = {"s": Scores(scores), "p": expit(scores + rng.normal(size=n) - 1)}
     found = evaluate(y, models, [[0, 1], [5, 0]], groups=group, draws=draws, rng=0, **options)
-    fits = cross_fit(read_samples(y, models, [[0, 1], [5, 0]]), draws=found.draws, rng=0)
+    fits = CrossFit(read_samples(y, models, [[0, 1], [5, 0]]), draws=found.draws, rng=0)
     return found, y, group, fits.decide("s").decisions
 
 

@@ -404,7 +404,7 @@ def test_command_mistakes(tmp_path, monkeypatch, capsys):
     for arguments, says in ((["reproduce", "toy/tabel1"], "toy/table1"), (["reproduce", "--data", "nowhere"],
             "'nowhere' is not a directory"),
                             (["reproduce", "--jobs", "0"], "jobs: got 0"), (["reproduce", "--budget", "huge"],
-            "invalid choice"),
+            "--budget: 'huge' is unknown; there are quick, full"),
                             (["reproduce", "--out", "file"], "out: cannot write to 'file'"),
                             (["data", "fetch", "telcoo"], "did you mean 'telco'"),
                             (["data", "fetch", "--timeout", "0"], "--timeout"), ([], "COMMAND")):

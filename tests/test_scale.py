@@ -211,7 +211,8 @@ def test_more_rows_than_are_read_are_a_random_part_which_does_not_depend_on_the_
         reports.append(scale.evaluate(lazy["y"], {"d": lazy["d"]}, [[0, 1], [5, 0]],
                                       **options | {"sample_weight": lazy["w"]}))
     assert reports[0] == reports[1] == reports[2]
-    assert reports[0].notes[0] == "Of the 2,000 rows 500 were evaluated, drawn at random (rows=)."
+    said = "Of the 2,000 rows 500 were evaluated, drawn at random (rows=)."
+    assert reports[0].notes[0] == reports[0].with_costs([[0, 1], [9, 0]]).notes[0] == said
     kept = scale._row_numbers(2000, 500, 3)
     assert len(set(kept)) == 500 and (np.diff(kept) > 0).all()
     here = ce.evaluate(y[kept], {"d": d[kept]}, [[0, 1], [5, 0]], rng=3, sample_weight=w[kept])
@@ -311,16 +312,16 @@ test_bad_input = refuses({
     "label": (lambda: scale.confusion_counts("y", "rule", classes=["no"], data=LAZY),
               "label 'yes' is not in"),
     "missing": (lambda: scale.confusion_counts("y", "rule", data=LAZY.assign(rule=None)),
-                "block 0: rule: missing values; give these rows"),
+                "block 0: decisions: missing values; give these rows"),
     "missing truth": (lambda: scale.evaluate("y", {"m": "p"}, COSTS, data=LAZY.assign(y=None)),
-                      "block 0: y: missing values.*verification bias.*bounds_without_labels"),
+                      "block 0: y_true: missing values.*verification bias.*bounds_without_labels"),
     "NaN score": (lambda: scale.threshold_counts(NUMBERS, da.where(da.arange(6, chunks=3) > 4, np.nan, 0.)),
                   "block 1: scores: .*NaN"),
     "words": (lambda: scale.threshold_counts("y", "p", data=LAZY), "give y_true == label"),
     "weight": (lambda: scale.confusion_counts("y", "rule", sample_weight="p", data=LAZY.assign(p=-1.)),
                "block 0: sample_weight: -1 at position 0"),
     "no model": (lambda: scale.evaluate("y", {}, COSTS, data=LAZY), "at least one is needed"),
-    "width": (lambda: scale.evaluate("y", {"m": ["p", "p", "p"]}, COSTS, data=LAZY), "there are 2 classes"),
+    "width": (lambda: scale.evaluate("y", {"m": ["p", "p", "p"]}, COSTS, data=LAZY), "columns for 2 classes"),
     "rows=": (lambda: scale.evaluate("y", ONE, COSTS, data=LAZY, rows=0), "rows"),
     "groups": (lambda: scale.evaluate(LAZY["y"], {"m": LAZY["rule"]}, COSTS, groups=FRAME["y"]),
                "groups: a Series beside Dask collections"),

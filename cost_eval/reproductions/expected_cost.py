@@ -643,7 +643,7 @@ def calibrated(log_posteriors, y, seed=0):
     key = sha256(log_posteriors.tobytes() + y.tobytes()).digest(), seed
     if key not in _CALIBRATED:
         folds = _published_folds(y, seed)
-        _CALIBRATED[key] = cross_calibrate(log_posteriors, y, folds=folds, log=True)
+        _CALIBRATED[key] = cross_calibrate(y, log_posteriors, folds=folds, log=True)
     return _CALIBRATED[key]
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8a7c24c8
