@@ -121,6 +121,7 @@ def _stored(name, **options) -> DataFrame:
         return pandas().read_csv(file, **every_digit(pandas()) | options)
 
 
+_ABOUT = ("basis", "trivial", "note", "reason")  # what is known of a row beforehand
 _TEXT: dict = {"dtype": str, "keep_default_na": False}
 
 
@@ -132,6 +133,9 @@ def _read_published(paper) -> DataFrame:
         table.insert(2, "kind", "number")
     table.insert(4, "decimals", [len(text.partition(".")[2]) for text in table["published"]])
     table["published"] = [float(text) if text else np.nan for text in table["published"]]
+    for name in _ABOUT:
+        table[name] = table[name] if name in table else ""
+    table["trivial"] = [tuple(map(float, text.split(";"))) if text else () for text in table["trivial"]]
     ranges = _expected_ranges()
     keys = [(f"{paper}/{item}", cell) for item, cell in zip(table["item"], table["cell"])]
     for name, end in (("low", 0), ("high", 1)):
@@ -210,10 +214,7 @@ def compare(
     *,
     error: float | Mapping[Any, float] = 0.0,
     trivial: float | Mapping[Any, float] | None = None,
-    own_inputs: str | Row[str] | Literal[True] = (),
-    other_data: str | Row[str] | Literal[True] = (),
-    sample: str | Row[str] | Literal[True] = (),
-    test_set: str | Row[str] | Literal[True] = (),
+    basis: Mapping[Any, str] | None = None,
     expected: Mapping[Any, Any] | None = None,
     causes: Mapping[str, Mapping[Any, Any]] | None = None,
     with_cause: Mapping | None = None,
@@ -223,12 +224,14 @@ def compare(
 ) -> DataFrame:
     """Published against recomputed rows, each with its outcome.
 
-    Keys of mappings are cells or patterns such as `SITW*`.
+    Keys of mappings are cells or patterns such as `SITW*`. What is known of a row beforehand (basis, trivial,
+    note, reason) stands in the table; what is found on the way is given, and goes before it.
 
     Parameters
     ----------
     published : DataFrame
-        columns cell, published, decimals, and where they are kind ("number" if absent), low, high and finding
+        columns cell, published, decimals, and where they are kind ("number" if absent), low, high, finding,
+        basis, trivial, note and reason
     ours : mapping
         cell -> number, array of repetitions, bool or `Margin`; a cell that could not be computed is left out
     error : float or mapping, default 0
@@ -236,15 +239,11 @@ def compare(
     trivial : float or mapping, optional
         what a trivial computation (a constant, a coin, the other method) would give, one number or
         several: a row that agrees within more than a quarter of the distance to it is undecided
-    own_inputs : str, sequence of str or True
-        cells computed from what the paper itself prints: if they are off, and ours is what is expected, the
-        paper contradicts itself
-    other_data : str, sequence of str or True
-        cells computed from other data than the paper's
-    sample : str, sequence of str or True
-        cells computed from a part of the paper's own data, too small a part to be judged: as `other_data`
-    test_set : str, sequence of str or True
-        statements whose margin has the standard error of the paper's own test set
+    basis : mapping, optional
+        what ours was computed from. "own inputs": what the paper itself prints; if they are off, and ours is
+        what is expected, the paper contradicts itself. "other data" than the paper's; "sample": a part of the
+        paper's own data, too small a part to be judged. "test set": a statement whose margin has the
+        standard error of the paper's own test set
     expected : mapping, optional
         cell -> (low, high) that ours must lie in (the value of a `Margin`, where there is one); default the
         columns low and high of `published`
@@ -277,22 +276,16 @@ def compare(
     errors = _by_cell("error", error if isinstance(error, Mapping) else {"*": error}, cells)
     if any(not value >= 0 for value in errors.values()):
         raise ValueError(f"error: got a negative error or NaN in {error!r}")
-    alternatives = _by_cell("trivial", trivial if isinstance(trivial, Mapping) else {"*": trivial}, cells)
+    trivial = trivial if isinstance(trivial, Mapping) else {"*": trivial} if trivial is not None else {}
+    alternatives = _known_of(published, "trivial") | _by_cell("trivial", trivial, cells)
     mended = _by_cell("with_cause", with_cause or {}, cells)
     ranges = _ranges(published) | _by_cell("expected", expected or {}, cells)
-    bases: dict = {}
-    for basis, name, chosen in (
-        ("test set", "test_set", test_set),
-        ("own inputs", "own_inputs", own_inputs),
-        ("other data", "other_data", other_data),
-        ("other data", "sample", sample),
-    ):
-        bases |= dict.fromkeys(_matching(name, chosen, cells), basis)
-    remarks, allowed = (
-        _texts(name, given or {}, cells) for name, given in (("notes", notes), ("reasons", reasons))
-    )
-    findings = dict(zip(cells, published["finding"])) if "finding" in published else {}
-    ways = dict.fromkeys(_matching("sample", sample, cells), "sample") | _by_cell("how", how or {}, cells)
+    bases = _known_of(published, "basis") | _by_cell("basis", basis or {}, cells)
+    remarks = _known_of(published, "note") | _texts("notes", notes or {}, cells)
+    allowed = _known_of(published, "reason") | _texts("reasons", reasons or {}, cells)
+    findings = _known_of(published, "finding")
+    ways = {cell: "sample" for cell, one in bases.items() if one == "sample"}
+    ways |= _by_cell("how", how or {}, cells)
     for way in ways.values():
         check_choice(way, list(HOW), "how")
     kinds = published["kind"] if "kind" in published else ["number"] * len(cells)
@@ -304,7 +297,7 @@ def compare(
         low, high = ranges.get(cell, (np.nan, np.nan)) if cell in bases else (np.nan, np.nan)
         row |= {
             "with_cause": mended.get(cell, np.nan),
-            "basis": bases.get(cell, ""),
+            "basis": bases.get(cell, "").replace("sample", "other data"),
             "low": low,
             "high": high,
         }
@@ -316,8 +309,8 @@ def compare(
         otherwise = usual.get(row["outcome"], "as the text says")
         row["how"] = ways.get(row["cell"], otherwise) if row["outcome"] else ""
         row["finding"] = findings.get(row["cell"], "") if row["outcome"] == "contradicted" else ""
-        said = [remarks[row["cell"]], competed.get(row["cell"], "")]
-        if row["outcome"] == "open" and allowed[row["cell"]] and "open: " not in said[1]:
+        said = [remarks.get(row["cell"], ""), competed.get(row["cell"], "")]
+        if row["outcome"] == "open" and row["cell"] in allowed and "open: " not in said[1]:
             said.append(f"open: {allowed[row['cell']]}")
         row["note"] = "; ".join(filter(None, said))
     return pandas().DataFrame(rows, columns=COLUMNS)
@@ -446,6 +439,11 @@ def _compete(rows, causes, cells) -> dict:
     return said
 
 # %% ../nbs/91_reproduce.ipynb #5c95520d
+def _known_of(published, name) -> dict:
+    "cell -> what the table says beforehand."
+    return {} if name not in published else {c: v for c, v in zip(published["cell"], published[name]) if v}
+
+
 def _known(argument, given, cells):
     "Refuse cells that are not published."
     known = set(cells)
@@ -455,17 +453,12 @@ def _known(argument, given, cells):
         raise ValueError(f"{argument}: no such published cell ({len(unknown)} in all): {nearest}")
 
 
-def _matching(argument, patterns, cells) -> set:
-    "Cells that one of the patterns matches; True: all."
-    if patterns is True:
-        return set(cells)
-    found = set()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matching = [cell for cell in cells if cell == pattern or fnmatchcase(cell, pattern)]
-        if not matching:
-            raise ValueError(f"{argument}: {pattern!r} matches no published cell")
-        found.update(matching)
-    return found
+def _matching(argument, pattern, cells) -> list:
+    "Cells that a pattern matches."
+    matching = [cell for cell in cells if fnmatchcase(cell, pattern)]
+    if not matching:
+        raise ValueError(f"{argument}: {pattern!r} matches no published cell")
+    return matching
 
 
 def _by_cell(argument, given, cells) -> dict:
@@ -481,10 +474,10 @@ def _by_cell(argument, given, cells) -> dict:
 
 def _texts(argument, given, cells) -> dict:
     "Cell -> all texts whose pattern matches."
-    found: dict = {cell: [] for cell in cells}
+    found, known = dict[Any, list](), set(cells)
     for pattern, text in given.items():
-        for cell in [pattern] if pattern in found else _matching(argument, pattern, cells):
-            found[cell].append(text)
+        for cell in [pattern] if pattern in known else _matching(argument, pattern, cells):
+            found.setdefault(cell, []).append(text)
     return {cell: "; ".join(texts) for cell, texts in found.items()}
 
 # %% ../nbs/91_reproduce.ipynb #01d0a1c0
@@ -505,23 +498,23 @@ def unlisted(table: DataFrame) -> list:
     return [cell for cell, note in zip(open_rows["cell"], open_rows["note"]) if "open: " not in note]
 
 # %% ../nbs/91_reproduce.ipynb #97a5149e
-@dataclass(frozen=True)
 class Reproduction:
-    """What a registered function returns.
+    """What a registered function returns, unless it is cell -> ours and nothing else.
 
-    Attributes
+    Parameters
     ----------
-    table : DataFrame
-        from `compare`
-    figure : Figure or mapping, optional
-        a matplotlib Figure, or name -> Figure
+    ours : mapping or DataFrame
+        cell -> ours, for `compare`, or a table that it made
+    figure : callable, Figure or mapping, optional
+        a function that draws, a matplotlib Figure, or name -> Figure
     note : str
         a sentence for the scoreboard
+    **found
+        what was found on the way: arguments of `compare`
     """
 
-    table: Any
-    figure: Any = None
-    note: str = ""
+    def __init__(self, ours: Any, figure: Any = None, note: str = "", **found: Any) -> None:
+        self.ours, self.figure, self.note, self.found = ours, figure, note, found
 
 
 @dataclass(frozen=True)
@@ -810,9 +803,14 @@ def run_item(
     taken = inspect.signature(item.function).parameters
     try:
         done = item.function(**{k: v for k, v in offered.items() if k in taken})
+        done = done if isinstance(done, Reproduction) else Reproduction(done)
+        table = done.ours
+        if isinstance(table, Mapping):
+            found = {"expected": expected(item.name, budget)} | done.found
+            table = compare(published(item.paper, item.item), table, **found)
         figures = _named(done.figure)
         _close(figures)
-        outcome = {"state": "ran", "table": done.table, "figures": figures, "note": done.note}
+        outcome = {"state": "ran", "table": table, "figures": figures, "note": done.note}
     except Exception as error:
         outcome = {"state": "failed", "note": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
     return replace(result, **outcome, seconds=time.perf_counter() - start)
