@@ -499,12 +499,12 @@ def unlisted(table: DataFrame) -> list:
 
 # %% ../nbs/91_reproduce.ipynb #97a5149e
 class Reproduction:
-    """What a registered function returns, unless it is cell -> ours and nothing else.
+    """What a registered function returns, unless it is ours and nothing else.
 
     Parameters
     ----------
-    ours : mapping or DataFrame
-        cell -> ours, for `compare`, or a table that it made
+    ours : mapping, sequence or DataFrame
+        cell -> ours, or ours in the order of the cells, for `compare`; or a table that it made
     figure : callable, Figure or mapping, optional
         a function that draws, a matplotlib Figure, or name -> Figure
     note : str
@@ -756,7 +756,8 @@ def _number(value) -> str:
 
 
 def _named(figure) -> dict:
-    "Suffix of the file -> Figure."
+    "Suffix of the file -> Figure, which is drawn now."
+    figure = figure() if callable(figure) else figure
     if figure is None:
         return {}
     return {f"-{name}": one for name, one in figure.items()} if isinstance(figure, Mapping) else {"": figure}
@@ -775,6 +776,7 @@ def run_item(
     *,
     budget: Literal["quick", "full"] = "quick",
     data_dir: str | Path | None = None,
+    draw: bool = True,
 ) -> ItemResult:
     """Run one item; an exception becomes its state and its note.
 
@@ -786,6 +788,8 @@ def run_item(
         "quick" or "full"
     data_dir : path, optional
         where to look for data first
+    draw : bool, default True
+        its figures, too
 
     Returns
     -------
@@ -805,10 +809,11 @@ def run_item(
         done = item.function(**{k: v for k, v in offered.items() if k in taken})
         done = done if isinstance(done, Reproduction) else Reproduction(done)
         table = done.ours
-        if isinstance(table, Mapping):
-            found = {"expected": expected(item.name, budget)} | done.found
-            table = compare(published(item.paper, item.item), table, **found)
-        figures = _named(done.figure)
+        if not hasattr(table, "columns"):
+            known, found = published(item.paper, item.item), {"expected": expected(item.name, budget)}
+            ours = table if isinstance(table, Mapping) else dict(zip(known["cell"], table, strict=True))
+            table = compare(known, ours, **found | done.found)
+        figures = _named(done.figure) if draw else {}
         _close(figures)
         outcome = {"state": "ran", "table": table, "figures": figures, "note": done.note}
     except Exception as error:
@@ -977,7 +982,7 @@ def _run_group(group, budget, data_dir, out) -> list:
     "The results of a group, one after the other, each written where it was computed."
     results = []
     for item in group:
-        results.append(run_item(item, budget=budget, data_dir=data_dir))
+        results.append(run_item(item, budget=budget, data_dir=data_dir, draw=out is not None))
         if out is not None:
             _write_item(results[-1], Path(out))
     return results

@@ -25,7 +25,7 @@ from ..core import optional_import, pandas, pyplot
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions
 from ..plotting import COLORS, DASHES, LINES, ink, name_colors, use_style
-from ..reproduce import Margin, Reproduction, compare, published, reproduces
+from ..reproduce import Margin, Reproduction, published, reproduces
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6faf1a64
 def example_costs() -> CostMatrix:
@@ -37,12 +37,12 @@ def example_costs() -> CostMatrix:
 @reproduces("bootstrap", "table1")
 def table_1():
     "Table 1: a cost matrix, and what the text says about it"
-    costs, rows = example_costs().array, published("bootstrap", "table1")
+    costs = example_costs().array
     ours = {f"C({i},{j})": costs[j - 1, i - 1] for i in range(1, 5) for j in range(1, 5)}
-    for cell in rows["cell"][16:]:
+    for cell in published("bootstrap", "table1")["cell"][16:]:
         predicted, true = (int(word) for word in cell.split() if word.isdigit())
         ours[cell] = costs[true - 1, predicted - 1]
-    return Reproduction(compare(rows, ours))
+    return ours
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #7a20111d
 def least_chance(
@@ -71,10 +71,8 @@ def least_chance(
 def any_chance():
     "Section 2: should class 4 be predicted at any chance of it?"
     chances = [least_chance(example_costs(), 3, other) for other in (0, 1, 2)]
-    rows = published("bootstrap", "section2")
-    ours = {rows["cell"][0]: Margin(0.01 - max(chances))}
     note = "least chances of class 4: " + ", ".join(f"{c:.2%}" for c in chances)
-    return Reproduction(compare(rows, ours, own_inputs=True, notes={"*": note}))
+    return Reproduction([Margin(0.01 - max(chances))], notes={"*": note})
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #febf7d98
 def interval_ranks(n_resamples=1000, confidence=0.95) -> tuple[int, int]:
@@ -101,9 +99,7 @@ def table_2():
     "Table 2: the ranks of BCOST"
     counts = [[230, 8, 1, 6], [4, 260, 9, 3], [6, 5, 238, 2], [3, 2, 8, 215]]
     found = bcost(counts, np.sqrt(example_costs().array), rng=0)  # roots, so that hardly two replicates tie
-    ranks = [np.searchsorted(found.distribution, end) + 1 for end in (found.low, found.high)]
-    rows = published("bootstrap", "table2")
-    return Reproduction(compare(rows, dict(zip(rows["cell"], ranks))))
+    return [np.searchsorted(found.distribution, end) + 1 for end in (found.low, found.high)]
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #de068073
 CLASS_SHARES = (0.2102, 0.4473, 0.2568, 0.0016, 0.0841)  # class frequencies of Table 3
@@ -178,8 +174,7 @@ DOMAINS = (
 @reproduces("bootstrap", "table3", how="description")
 def table_3():
     "Table 3: class frequencies, which the reconstructed domains have by construction"
-    rows = published("bootstrap", "table3")
-    return Reproduction(compare(rows, dict(zip(rows["cell"], 100 * DOMAINS[0].areas()))))
+    return 100 * DOMAINS[0].areas()
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8fb967c2
 def _plot_domain(domain, ax, n_grid=400):
@@ -212,9 +207,7 @@ def figure_1():
         _plot_domain(domain, ax).set(title=f"domain {i}", xlabel="feature 1", xticks=(0, 1), yticks=(0, 1))
     axes[0].set_ylabel("feature 2")
     labels = DOMAINS[0].classify(np.random.default_rng(0).random((100_000, 2)))
-    rows = published("bootstrap", "figure1")
-    table = compare(rows, {"classes with a region": len(set(labels))})
-    return Reproduction(table, fig, "a reconstruction: same class areas, other boundaries")
+    return Reproduction([len(set(labels))], fig, "a reconstruction: same class areas, other boundaries")
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #517f698c
 MODELS = tuple(f"M{k}" for k in range(1, 10))
@@ -267,7 +260,7 @@ def table_4():
             power = np.log(top[3, 1] / np.sqrt(least)) / np.log(p[1] / p[3])
             ours[f"{model}/exponent of P(i)/P(j)"] = power
         ours[f"{model}/off the diagonal"] = (top / (p / p[:, None]) ** _LIMITS[model][2])[~diagonal].max()
-    return Reproduction(compare(published("bootstrap", "table4"), ours))
+    return ours
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b71eadf4
 class Population(NamedTuple):
@@ -570,12 +563,12 @@ def per_thousand(done, what) -> np.ndarray:
     return np.array([1000 * by_model(np.atleast_2d(what(each))).mean(axis=(0, 2)) for each in done])
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #406319b0
-def against_runs(item, each):
-    "The published run against ours, (R, 9); the note says how far the domains are apart."
+def against_runs(each, figure, note) -> Reproduction:
+    "The published run against ours, (R, 9); the notes say how far the domains are apart."
     by_domain = each.reshape(len(DOMAINS), -1, len(MODELS)).mean(axis=1)
     low, high = by_domain.min(axis=0), by_domain.max(axis=0)
     notes = {m: f"means of the domains: {a:.0f} to {b:.0f}" for m, a, b in zip(MODELS, low, high)}
-    return compare(published("bootstrap", item), dict(zip(MODELS, each.T)), trivial=1000.0, notes=notes)
+    return Reproduction(dict(zip(MODELS, each.T)), figure, note, notes=notes)
 
 
 def spread(runs) -> Margin:
@@ -594,11 +587,11 @@ def table_5(budget="quick"):
     "Table 5: coverage of BCOST, lambda 0.1"
     done = studies(budget)
     each = per_thousand(done, lambda s: s.covered)
-    figure = _plot_spread(each, "table5", "test sets of 1,000 that hold the true cost")
+    figure = partial(_plot_spread, each, "table5", "test sets of 1,000 that hold the true cost")
     note = (
         f"{len(each)} runs of {len(done[0].covered)} test sets; what would pin M6 and M9 is not in the text"
     )
-    return Reproduction(against_runs("table5", each), figure, note)
+    return against_runs(each, figure, note)
 
 
 def _plot_spread(each, item, label):
@@ -726,8 +719,7 @@ def figure_2(budget="quick"):
     at_1, at_3 = ends["covered"][1:].min(axis=1)
     note = f"coverage falls to {at_1:.2f} at lambda 1, {at_3:.2f} at 3"
     note += "; read as 'wider than needed' the sentence holds, see the row before"
-    table = compare(published("bootstrap", "figure2"), ours, own_inputs=[wide], notes={wide: note})
-    return Reproduction(table, _plot_sweep(laplaces, curves))
+    return Reproduction(ours, partial(_plot_sweep, laplaces, curves), notes={wide: note})
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #959085a4
 def _plot_sweep(laplaces, curves):
@@ -749,9 +741,8 @@ def table_6(budget="quick"):
     "Table 6: BDELTACOST on classifiers of equal cost, lambda 0"
     done = studies(budget)
     each = per_thousand(done, lambda s: s.accepted)
-    figure = _plot_spread(each, "table6", "test sets of 1,000 that do not reject")
-    note = f"{len(each)} runs of {len(done[0].accepted)} test sets"
-    return Reproduction(against_runs("table6", each), figure, note)
+    figure = partial(_plot_spread, each, "table6", "test sets of 1,000 that do not reject")
+    return against_runs(each, figure, f"{len(each)} runs of {len(done[0].accepted)} test sets")
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8db440fd
 @lru_cache(maxsize=None)
@@ -779,8 +770,7 @@ def laplace_test(budget="quick"):
             if budget == "full":  # every training set: five domains are too few to tell
                 never = _accepted(model, at, _RATES["full"]["seeds"])
             ours[f"{model}/rejects in less than 0.5 % at every lambda > 0"] = spread(never - 0.995)
-    reasons = {"*/rejects in less*": "the smallest lambda of the paper's grid is not printed; ours is 0.02"}
-    return Reproduction(compare(published("bootstrap", "laplace"), ours, reasons=reasons))
+    return ours
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #secvar01
 @reproduces("bootstrap", "variance")
@@ -790,10 +780,8 @@ def variance_of_a_mean():
     means = np.random.default_rng(0).multinomial(1000, counts, 20_000) @ costs / 1000
     variance = counts @ costs**2 - (counts @ costs) ** 2
     ratio = means.var() / (variance / np.sqrt(1000))
-    rows = published("bootstrap", "variance")
-    ours = {rows["cell"][0]: Margin(0.05 - abs(ratio - 1))}
     note = f"simulated over printed, n = 1000: {ratio:.3f}; right if both are standard deviations"
-    return Reproduction(compare(rows, ours, own_inputs=True, notes={"*": note}))
+    return Reproduction([Margin(0.05 - abs(ratio - 1))], notes={"*": note})
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #84ad77e7
 _READINGS = {
@@ -951,7 +939,7 @@ def _half_powers(done):
 @_simulated("figure4", shares="studies")
 def figure_4(budget="quick"):
     "Figure 4: power of BDELTACOST against the number of changed labels"
-    done, rows = powers(budget), published("bootstrap", "figure4")
+    done = powers(budget)
     final = 1 - np.array([p.bootstrap[:, -1].mean(axis=0).reshape(9, 3) for p in done])  # (R, 9, 3)
     half = _half_powers(done)
     others = np.nanmin(np.delete(half, 6, axis=1), axis=1)
@@ -963,12 +951,8 @@ def figure_4(budget="quick"):
     }
     for k in (0, 1, 2, 3, 4, 6, 7):
         ours[f"{MODELS[k]}/H0 always rejected at q = 1000000"] = float(final[:, k].max() <= 0.0005)
-    reasons = {
-        "M?/H0 not*": "depends on the domain, which the text does not pin",
-        "share of*": "depends on the tree: with fewer errors fewer changed labels are enough",
-    }
     note = "M6, M9 and the share at half power: five domains are too few, and too different, to tell"
-    return Reproduction(compare(rows, ours, reasons=reasons), _plot_power(done, "q"), note)
+    return Reproduction(ours, partial(_plot_power, done, "q"), note)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #a8851873
 def _plot_power(done, against="q"):
@@ -1006,19 +990,19 @@ def _finish(ax, models, place):
 @_simulated("figure3", shares="studies")
 def figure_3(budget="quick"):
     "Figure 3: power of BDELTACOST against the cost ratio"
-    done, rows = powers(budget), published("bootstrap", "figure3")
+    done = powers(budget)
     scale = np.array([p.ratio.reshape(9, 3).mean(axis=1) for p in done])
     half = _half_powers(done) * scale
     ours = {f"{m}/cost ratio at half power": v for m, v in zip(MODELS, np.nanmedian(half, axis=0))}
     lead = half[:, 6] - np.nanmax(np.delete(half, 6, axis=1), axis=1)
     ours["M7 needs the largest cost ratio for half power"] = spread(lead)
-    return Reproduction(compare(rows, ours), _plot_power(done, "ratio"))
+    return Reproduction(ours, partial(_plot_power, done, "ratio"))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c1d11629
 @_simulated("figure5", shares="studies")
 def figure_5(budget="quick"):
     "Figure 5: range of the power within a cost model"
-    done, rows = powers(budget), published("bootstrap", "figure5")
+    done = powers(budget)
     rates = [p.bootstrap.reshape(*p.bootstrap.shape[:2], 9, 3) for p in done]
     each = np.array([np.ptp(rate, axis=(0, 3)) for rate in rates])  # (R, Q, 9)
     large = done[0].shares >= 0.1  # the sentence speaks of large q
@@ -1027,7 +1011,7 @@ def figure_5(budget="quick"):
     ours = {f"{MODELS[k]}/widest range": widest[:, k].mean() for k in (*shown, 5, 8)}
     lead = widest[:, [5, 8]].min(axis=1) - widest[:, shown].max(axis=1)
     ours["at q >= 100000 the two widest ranges are those of M6 and M9"] = spread(lead)
-    return Reproduction(compare(rows, ours), _plot_ranges(done[0]))
+    return Reproduction(ours, partial(_plot_ranges, done[0]))
 
 
 def _plot_ranges(one):
@@ -1069,11 +1053,10 @@ def normal_theory(budget="quick"):
         notes[cells[m]] = f"{covered.loc[printed, m]:.1%} with s/n^¼, as section 2 prints it"
         notes[cells[m]] += f"; {covered.loc[right, m]:.1%} with s/√n"
         notes[never[m]] = f"up to {rejected.loc[right, m]:.1%} reject with s/√n"
-    rows, why = published("bootstrap", "normal"), "none of the readings tried gives it for all cost models"
     causes = {reading: computed(reading) for reading in others}
-    table = compare(rows, ours, causes=causes, notes=notes, reasons={"*": why})
     note = "section 2's formula gives the sentence on intervals in seven models; "
-    return Reproduction(table, note=note + "which gave the rest cannot be told")
+    note += "which gave the rest cannot be told"
+    return Reproduction(ours, note=note, causes=causes, notes=notes)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #39f947dd
 def normal_coverage(p, c, n_sets=400, n=1000, rng=None) -> np.ndarray:
@@ -1097,8 +1080,8 @@ def _type_1(budget) -> dict:
 @_simulated("sentences", shares="rates")
 def sentences(budget="quick"):
     "Abstract and sections 4 and 5: how many models, whose Type I error is higher, what works better"
-    rows, size = published("bootstrap", "sentences"), _RATES["quick"]
-    models, *_, interval_row, test_row = rows["cell"]
+    size = _RATES["quick"]
+    models, *_, interval_row, test_row = published("bootstrap", "sentences")["cell"]
     laplaces, curves = rates()
     held = curves[:: size["seeds"], list(laplaces).index(0.1)]
     cells = [_cells(domain, 0, size["n_points"])[0] for domain in range(len(DOMAINS))]
@@ -1113,9 +1096,5 @@ def sentences(budget="quick"):
         interval_row: spread(worst[0] - worst[1]),
         test_row: spread(lead - 0.02),
     }
-    notes = {
-        models: "Tables 4 to 6 have nine",
-        interval_row: f"worst with s/√n: {np.min(normal, axis=1).mean():.2f}",
-        test_row: "with s/√n; in the other six models the two are equal up to our noise",
-    }
-    return Reproduction(compare(rows, ours, own_inputs=[models], notes=notes))
+    notes = {interval_row: f"worst with s/√n: {np.min(normal, axis=1).mean():.2f}"}
+    return Reproduction(ours, notes=notes)

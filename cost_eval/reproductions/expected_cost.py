@@ -26,7 +26,7 @@ from ..decisions import bayes_decisions, bayes_threshold, cross_calibrate, naive
 from ..metrics import expected_cost, f_beta, f_beta_of_macro_averages, macro_f_beta, mcc
 from ..metrics import normalized_expected_cost
 from ..plotting import COLORS, label_lines, readable, use_style
-from ..reproduce import Margin, Reproduction, compare, drawn_as_computed, published, reproduces
+from ..reproduce import Margin, Reproduction, drawn_as_computed, published, reproduces
 from ..scores import roc_auc
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #3a8bbeb2
@@ -264,10 +264,8 @@ def figure_1():
         **_figure_1_statements(counts, curves),
         **_figure_1_shapes(curves),
     }
-    trivial = {"balanced c21": 1, "best F1 threshold": 0, "best F1 equivalent c21": 1}
     note = "one sample and a grid of step 0.1; over samples and in the limit the F1 optimum is elsewhere"
-    table = compare(published("expected_cost", "figure1"), ours, trivial=trivial)
-    return Reproduction(table, _plot_figure_1(y, log_odds), note)
+    return Reproduction(ours, partial(_plot_figure_1, y, log_odds), note)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #ced6195f
 def population_counts(thresholds, variance, prior=0.8) -> BinaryCounts:
@@ -328,13 +326,12 @@ def figure_2():
         counts = _counts_above(*_gaussian_log_odds(variance), _GRID)
         curves[name] = threshold_metrics(counts, (1, 1.8))
     hard, easy = ({metric: _lowest(c[metric]) for metric in c} for c in curves.values())
-    appendix = "variance of the easier data in appendix B"
     nec1 = max(abs(lowest["NEC1"]) for lowest in (hard, easy))
     ours = {
         "variance 0.20/equivalent c21": np.exp(-hard["1-F1"]),
         "variance 0.06/equivalent c21": np.exp(-easy["1-F1"]),
         "NEC1 is lowest at its Bayes threshold on both data sets, within a step of 0.1": Margin(_STEP - nec1),
-        appendix: variances["0.06"],
+        "variance of the easier data in appendix B": variances["0.06"],
     }
     for metric in ("F1", "MCC"):
         gap = abs(hard[f"1-{metric}"] - easy[f"1-{metric}"])
@@ -344,18 +341,11 @@ def figure_2():
         gap = abs(at["1-F1"] - at[f"NEC{c:g}"])
         cell = f"{word} data: the best F1 threshold is the Bayes threshold of NEC{c:.1f}"
         ours[f"{cell}, within a step of 0.1"] = Margin(_STEP - gap)
-    table = compare(
-        published("expected_cost", "figure2"),
-        ours,
-        trivial={"variance 0.20*": 1.0, "variance 0.06*": 1.8},
-        own_inputs=[appendix],
-        notes={appendix: "section 4.1.1 says 0.06, which gives 1.0; on the same sample 0.05 gives 0.9"},
-    )
     figure = _plot_figure_2()
     for ax, name in zip(figure.axes, variances):
         for line, curve in zip(ax.lines, ("1-F1", "NEC1", "NEC1.8")):
             drawn_as_computed(f"{curve}, variance {name}", line.get_ydata(), curves[name][curve])
-    return Reproduction(table, figure, "variance 0.06; the 0.05 of appendix B does not fit")
+    return Reproduction(ours, figure, "variance 0.06; the 0.05 of appendix B does not fit")
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #2c00434c
 def _paper_costs(priors) -> dict:
@@ -405,18 +395,6 @@ def _table_1_counts(n_samples=10_000, variance=0.2, seed=0) -> dict:
     return {key: _counts(y, decisions, costs) for key, decisions, costs in _decided(logs, priors)}
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b0970daf
-def _trivial_1(paper, cells) -> dict:
-    "For Table 1: the naive decision's EC and NEC (for Cabs1 and argmax the EC of Bayes), half abstaining."
-    found = {}
-    for cell in paper["cell"]:
-        matrix, rule, what = cell.split("/")
-        other = "Bayes" if (matrix, rule) == ("Cabs1", "Argmax") else "Naive"
-        found[cell] = {"EC": cells[f"{matrix}/{other}/EC"], "NEC": 1.0, "abs": 50.0}[what]
-        if rule == "Naive":
-            found[cell] = 0.0 if what != "abs" else 50.0
-    return found
-
-
 @_simulated("table1")
 def table_1():
     "Table 1: EC and NEC of naive, argmax and Bayes decisions"
@@ -427,10 +405,9 @@ def table_1():
         "another seed": (100_000, 1),
     }
     made = lambda n, seed=0: _table_1_cells(_table_1_counts(n, seed=seed))
-    paper, cells = published("expected_cost", "table1"), made(100_000)
     causes = {name: made(*how) for name, how in sizes.items()}
     note = "the 100,000 samples of the text, from NumPy's generator with seed 0"
-    return Reproduction(compare(paper, cells, trivial=_trivial_1(paper, cells), causes=causes), note=note)
+    return Reproduction(made(100_000), note=note, causes=causes)
 
 
 @_simulated("section4.1")
@@ -457,8 +434,7 @@ def section_4_1():
         "EC is lower, NEC higher with Cabs1 than with Cabs2 (Bayes decisions)": ec[0] < ec[1]
         and nec[0] > nec[1],
     }
-    table = compare(published("expected_cost", "section4.1"), ours)
-    return Reproduction(table, note="the statements hold for the population, not only for a sample")
+    return Reproduction(ours, note="the statements hold for the population, not only for a sample")
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #c372200b
 def population_table_1(variance=0.2, n_cells=100_000) -> dict:
@@ -568,23 +544,13 @@ def _kept(system, data) -> tuple:
     return keep, y[keep] if system.target is None else (y[keep] == system.target).astype(int)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #50b8a324
-def _trivial_3(paper) -> dict:
-    "For Table 3: equal priors (where they are equal: everything in one class), no classes, no samples."
-    printed, found = paper.set_index("cell")["published"], {}
-    for cell, value in printed.items():
-        dataset, what = cell.split("/")
-        equal = 1 / printed[f"{dataset}/classes"]
-        found[cell] = 0.0 if "prior" not in what else equal if abs(value - equal) > 0.05 else 1.0
-    return found
-
-
 _SOURCES = tuple(dict.fromkeys(f"ferrer/{s.source}" for s in SYSTEMS if s.source != "sitw_plda"))
 
 
 @reproduces("expected_cost", "table3", needs=_SOURCES, how="description")
 def table_3(data_dir=None):
     "Table 3: classes, samples and priors of the real data"
-    paper, ours, notes = published("expected_cost", "table3"), {}, {}
+    ours, notes = {}, {}
     for system in SYSTEMS:
         y = _system_labels(system, data_dir)
         if y is None:
@@ -595,7 +561,7 @@ def table_3(data_dir=None):
         shares = {"prior of every class": p[0]} if len(p) > 4 else shares
         found = {"classes": len(p), "samples": len(y), **shares}
         ours |= {f"{system.dataset}/{what}": v for what, v in found.items()}
-    return Reproduction(compare(paper, ours, notes=notes, trivial=_trivial_3(paper)))
+    return Reproduction(ours, notes=notes)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #886b3fc8
 def system_scores(system, data_dir=None):
@@ -780,16 +746,6 @@ def _table_2_causes(by, printed, budget, data_dir) -> dict:
         found[f"{_CIMB}; {change}"] = cells
     return found | {_EARLY: early[" argmax"], f"those for CinvP; {_EARLY}": early[" CinvP"]}
 
-
-def _trivial_2(paper) -> dict:
-    "For Table 2: no classifier (a NEC of 1, or 0 where 1 is printed), a coin for AUC and EER."
-    near = {"1-AUC": 0.5, "EER": 0.5}
-    columns = [cell.rpartition("/")[2] for cell in paper["cell"]]
-    return {
-        cell: near.get(column, 1.0 if value < 0.9 else 0.0)
-        for cell, column, value in zip(paper["cell"], columns, paper["published"])
-    }
-
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f73917a4
 _of_table_2 = partial(reproduces, "expected_cost", needs=_SOURCES, shares="table 2")
 
@@ -804,11 +760,10 @@ def table_2_compared(data_dir=None, budget="quick"):
     missing = [s for s in SYSTEMS if f"{s.name}/raw/C01" not in ours]
     notes = {f"{s.name}/*": f"needs data: cost-eval data fetch ferrer/{s.source}" for s in missing}
     causes = _table_2_causes(by, printed, budget, data_dir)
-    table = compare(paper, ours, causes=causes, trivial=_trivial_2(paper), notes=notes)
     remark = (
         "with the text's argmax decisions MC1 and MC2 are off; with the Bayes decisions for Cimb they are not"
     )
-    return Reproduction(table, note=remark)
+    return Reproduction(ours, note=remark, causes=causes, notes=notes)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8491b9d2
 def _implied_mc1(error, binary_loss):
@@ -833,15 +788,12 @@ def _binary_rows() -> dict:
 def section_4_2_columns():
     "Section 4.2: what the columns of Table 2 say of each other"
     rows = _binary_rows()
-    follow = "binary rows of Table 2 whose MC1 follows from their 1-ACC and 1-F1"
     fits = [low - 5e-4 <= mc1 <= high + 5e-4 for _, _, mc1, _, low, high in rows.values()]
-    ours = {follow: sum(fits)}
+    ours: dict = {"binary rows of Table 2 whose MC1 follows from their 1-ACC and 1-F1": sum(fits)}
     for name in ("SITW-Res1", "SITW-Res2"):
         (_, _, _, raw, _, _), (_, _, _, cal, _, _) = (rows[f"{name}/XvPLDA/{k}"] for k in ("raw", "cal"))
         ours[f"{name}: 1-F1 of argmax decisions (MC1) rises with calibration"] = Margin(cal - raw)
-    note = "1-ACC and the binary 1-F1 fix the confusion matrix of argmax decisions, and with it MC1"
-    paper = published("expected_cost", "section4.2-columns")
-    return Reproduction(compare(paper, ours, own_inputs=True, trivial={follow: 0}, notes={"*": note}))
+    return ours
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b44c638b
 def _relative_range(values) -> float:
@@ -966,16 +918,7 @@ def section_4_2(data_dir=None):
         **_statements_on_f1(raw, cal),
         **_statements_on_ranks(raw, cal, data_dir),
     }
-    refuted = [cell for cell in ours if "of argmax decisions (MC1, MC2)" in cell]
-    note = "MC1 and MC2 in print belong to Bayes decisions for Cimb, with which this would hold"
-    table = compare(
-        published("expected_cost", "section4.2"),
-        ours,
-        own_inputs=refuted,
-        test_set=("*: Resnet20 is better than Vgg19 on Cimb*", "*: calibration lowers Cimb"),
-        notes=dict.fromkeys(refuted, note),
-    )
-    return Reproduction(table, note="thresholds that the text does not give stand in the names of the rows")
+    return Reproduction(ours, note="thresholds that the text does not give stand in the names of the rows")
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #355bcce6
 def _cost_standard_error(counts, costs) -> np.ndarray:
@@ -991,16 +934,13 @@ def _cost_standard_error(counts, costs) -> np.ndarray:
 @reproduces("expected_cost", "section3.1")
 def section_3_1():
     "Section 3.1: F1 of the best naive system"
-    ours = {}
-    for p in (0.01, 0.2):
-        ours[f"naive F1/P2={p:g}"] = f_beta(BinaryCounts(tp=p, fp=1 - p, fn=0, tn=0))
-    return Reproduction(compare(published("expected_cost", "section3.1"), ours, trivial=0.0))
+    return {f"naive F1/P2={p:g}": f_beta(BinaryCounts(tp=p, fp=1 - p, fn=0, tn=0)) for p in (0.01, 0.2)}
 
 
 @reproduces("expected_cost", "section3.6")
 def section_3_6():
     "Section 3.6: the EER as a bound of the error rate"
-    rows, least = published("expected_cost", "section3.6"), []
+    least = []
     for variance in (0.05, 0.2, 0.5, 2.0):
         for prior in (0.5, 0.8, 0.99):
             decided = population_counts(0.0, variance, prior)
@@ -1008,10 +948,8 @@ def section_3_6():
             least.append(min(equal, prior, 1 - prior) - float(decided.fp + decided.fn))
     y = np.array([0, 1])
     wrong = (bayes_decisions(np.eye(2)[1 - y], 1 - np.eye(2)) != y).mean()  # sure of the other class
-    first, second = rows["cell"]
-    ours = {first: Margin(min(least) + 1e-12), second: Margin(wrong - 2)}
-    note = {second: f"the error rate of a system that is always wrong is {wrong:g}"}
-    return Reproduction(compare(rows, ours, own_inputs=[second], notes=note))
+    first, second = published("expected_cost", "section3.6")["cell"]
+    return {first: Margin(min(least) + 1e-12), second: Margin(wrong - 2)}
 
 
 @reproduces("expected_cost", "appendixA.3")
@@ -1022,5 +960,4 @@ def appendix_a_3():
     ours = {"prior of classes 2 to 10": _gaussian_priors(10)[-1]}
     for name in ("Cabs1", "Cabs2"):
         ours[f"{name}/abstain below"] = p[bayes_decisions(logs, costs[name], log=True) == 10].max()
-    trivial = {"prior*": 0.1, "Cabs1*": 0.05, "Cabs2*": 0.3}
-    return Reproduction(compare(published("expected_cost", "appendixA.3"), ours, trivial=trivial))
+    return ours
