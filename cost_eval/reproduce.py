@@ -547,6 +547,7 @@ class Item:
     heat_map: bool = False
     shares: str = ""
     how: str = "arithmetic"
+    words: str = ""
 
     @property
     def name(self) -> str:
@@ -556,7 +557,7 @@ class Item:
     @property
     def title(self) -> str:
         "The first line of the function's docstring."
-        return (inspect.getdoc(self.function) or self.name).splitlines()[0]
+        return (self.words or inspect.getdoc(self.function) or self.name).splitlines()[0]
 
 
 ITEMS: dict[str, Item] = {}
@@ -572,6 +573,7 @@ def reproduces(
     heat_map: bool = False,
     shares: str = "",
     how: str | None = None,
+    title: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: register a function that recomputes a table or figure.
 
@@ -592,6 +594,8 @@ def reproduces(
         "data", "simulation" (on data made as the paper says, or reconstructed), "arithmetic" (from formulas
         or other printed numbers) or "description" (of the data); default "data" for an item that needs data,
         else "arithmetic"
+    title : str, default ""
+        default the first line of the function's docstring
 
     Returns
     -------
@@ -613,14 +617,11 @@ def reproduces(
     check_choice(how, _WAYS, "how")
 
     def register(function):
-        new = Item(paper, item, function, needs, budget, heat_map, shares, how)
+        new = Item(paper, item, function, needs, budget, heat_map, shares, how, title)
         if needs and "data_dir" not in inspect.signature(function).parameters:
-            raise TypeError(f"{new.name}: {function.__qualname__} must take `data_dir`")
-        old = ITEMS.get(new.name)
-        if old and old.function.__qualname__ != function.__qualname__:
-            raise ValueError(
-                f"{new.name} is registered already, by {old.function.__module__}.{old.function.__qualname__}"
-            )
+            raise TypeError(f"{new.name}: the function must take `data_dir`, got {function!r}")
+        if ITEMS.setdefault(new.name, new).title != new.title:
+            raise ValueError(f"{new.name} is registered already, as {ITEMS[new.name].title!r}")
         ITEMS[new.name] = new
         return function
 

@@ -22,9 +22,7 @@ from ..plotting import COLORS, label_lines, name_colors, use_style
 from cost_eval.reproduce import (
     Margin,
     Reproduction,
-    compare,
     drawn_as_computed,
-    expected,
     published,
     reproduces,
 )
@@ -68,7 +66,7 @@ def figure_1():
         drawn = line.get_xydata()[~np.isnan(line.get_ydata())]
         harmonic = 2 / (1 / drawn).sum(axis=1)
         drawn_as_computed(f"contour {text.get_text()}", harmonic, np.full(len(drawn), float(text.get_text())))
-    return Reproduction(compare(published("cost_score", "figure1"), ours), figure)
+    return Reproduction(ours, figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #616f3bb3
 _POINTS = {1.0: "A", 10.0: "B", 0.1: "C"}  # names of the optima in Figure 2, in the paper's order
@@ -187,13 +185,7 @@ def figure_2():
     use_style()
     recall, precision, _ = _convex_counterexample()
     apart = np.ptp(cost_score_from_precision(precision, recall, 1)) > 1e-9
-    footnote = "two convex curves touch once"
-    ours = _slope_statements() | _order_statements() | {footnote: apart}
-    notes = {
-        footnote: "they can touch all along; for a concave curve and C below r_c the claim holds",
-        "*of the optimum*": "16 normal models, for the paper does not say which model it drew",
-    }
-    table = compare(published("cost_score", "figure2"), ours, own_inputs=[footnote], notes=notes)
+    ours = _slope_statements() | _order_statements() | {"two convex curves touch once": apart}
     model = _NormalModel()
     bests = {ratio: model.best(ratio) for ratio in _POINTS}
     figure = _plot_contours(model.counts(np.linspace(-6, 6, 1000)), bests, _POINTS.values())
@@ -203,7 +195,7 @@ def figure_2():
         drawn_as_computed(f"its height at {ratio:g}", flat.get_ydata()[0], 1 / (1 + ratio))
         best = model.best(ratio)
         drawn_as_computed(f"point {name}", ax.lines[-1].get_xydata()[0], (best.tpr, best.precision))
-    return Reproduction(table, figure)
+    return Reproduction(ours, figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #5c1b1896
 def _family(counts, cost_ratio, k) -> BinaryCounts:
@@ -227,8 +219,7 @@ def table_4():
                 np.allclose(c.predicted_p - start.predicted_p, (ratio + 1) * k),
             ]
         )
-    paper = published("cost_score", "table4")
-    return Reproduction(compare(paper, dict(zip(paper["cell"], np.all(found, axis=0)))))
+    return np.all(found, axis=0)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ed255984
 def _equations(counts, cost_ratio) -> dict:
@@ -260,7 +251,7 @@ def equations():
         "(16): at ratio 1 C_score is proportional to FP + FN": _proportional(at_one["(13)"], wrong),
         "(17): 1/F1 - 1 is proportional to (FP + FN)/TP": _proportional(at_one["(15)"], wrong / counts.tp),
     }
-    return Reproduction(compare(published("cost_score", "equations"), ours))
+    return ours
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
@@ -328,18 +319,11 @@ def _table_5_sums(cell):
     }
 
 
-_TABLE_5_SLIPS = {
-    "Internal data/class 1 in percent": "18,738 of 144,978 are 12.9 %",
-    "Credit card fraud/transactions": "this is the number of legitimate transactions in its Table 5",
-    "Credit card fraud/legitimate": "with 96 frauds these are a validation part of 20 % (see Table 6)",
-}
-
-
 @reproduces("cost_score", "table5", how="description")
 def table_5(data_dir=None):
     "Table 5: the data sets"
     paper = published("cost_score", "table5").set_index("cell")["published"]
-    ours, notes, sample = _table_5_sums(paper.get), dict(_TABLE_5_SLIPS), []
+    ours, notes, basis = _table_5_sums(paper.get), {}, {}
     for name, count in _COUNTED.items():
         source = _SOURCES[name]
         if not datasets.available(source, data_dir=data_dir):
@@ -348,18 +332,9 @@ def table_5(data_dir=None):
         table = datasets.load(source, data_dir=data_dir)
         ours |= {f"{name}/{what}": value for what, value in count(table).items()}
         if source == "unsw" and "large" not in set(table["partition"]):
-            sample = [f"{name}/*"]
+            basis = {f"{name}/*": "sample"}
             notes[f"{name}/class*"] = "the larger partition's counts are those published with the data"
-    missing = [f"{name}/{what}" for name in _NAMES[3:] for what in ("class 0", "class 1", "features")]
-    notes |= dict.fromkeys(missing, "not public")
-    table = compare(
-        published("cost_score", "table5"),
-        ours,
-        own_inputs=list(_TABLE_5_SLIPS),
-        sample=sample,
-        notes=notes,
-    )
-    return Reproduction(table)
+    return Reproduction(ours, basis=basis, notes=notes)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cc4f982b
 _RATIOS = (0.1, 1.0, 10.0)
@@ -441,39 +416,14 @@ def _arithmetic(rows) -> dict:
     }
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #9dcc9b67
-_TABLE_6_SLIPS = {
-    "Phishing data/10/F1 C_score": "precision 0.980 and recall 0.915 allow at most 0.874",
-    "UNSW-NB15/10/saving": "0.203 against 0.441 is 54.0 %, within rounding 53.8 to 54.1 %",
-}
-
-
-def _trivial_scores(rows) -> dict:
-    "What each cell of the arithmetic would be without a model, or with the other column's threshold."
-    found: dict = {}
-    for (name, r), row in rows.iterrows():
-        f1, best, cell = row["F1 C_score"], row["C_score"], f"{name}/{r:g}"
-        found[f"{cell}/F1 C_score"] = [r] if f1 == best else [r, best]
-        found[f"{cell}/C_score"] = [r] if f1 == best else [r, f1]
-        found[f"{cell}/saving"] = 0.0
-    return found
-
-
 @reproduces("cost_score", "table6")
 def table_6():
     "Table 6, arithmetic: scores and savings from the printed precision and recall"
-    rows = _printed_table_6()
-    intervals = _arithmetic(rows)
-    table = compare(
-        published("cost_score", "table6"),
-        {cell: (low + high) / 2 for cell, (low, high) in intervals.items()},
-        error={
-            cell: (high - low) / 6 for cell, (low, high) in intervals.items()
-        },  # three of them: half the width
-        trivial=_trivial_scores(rows),
-        own_inputs=list(_TABLE_6_SLIPS),
-        notes=_TABLE_6_SLIPS,
-    )
-    return Reproduction(table, note="ours: the middle of what rounds to the printed precision and recall")
+    intervals = _arithmetic(_printed_table_6())
+    ours = {cell: (low + high) / 2 for cell, (low, high) in intervals.items()}
+    error = {cell: (high - low) / 6 for cell, (low, high) in intervals.items()}  # three: half the width
+    note = "ours: the middle of what rounds to the printed precision and recall"
+    return Reproduction(ours, note=note, error=error)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #320eee00
 def _limit_at_zero() -> Margin:
@@ -525,35 +475,11 @@ def _sentences(rows) -> dict:
     }
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3b4bf11e
-_SENTENCE_SLIPS = {
-    "Internal data/10/saving": "Table 6 has 21.4 % at ratio 10; 85.9 % is at ratio 0.1",
-    "UNSW-NB15/10/recall gain": "from 0.961 to 0.993 are 3.2 points, or 3.3 %",
-    "largest F1 has the fewest errors": "credit card fraud: 0.396 at the F1 threshold, 0.354 at the other; "
-    "internal data: 0.923 and 0.764",
-    "Credit card fraud: savings grow*": "10.6 % at ratio 1 and 9.7 % at ratio 10",
-    "C_score grows without bound*": "along P = R the limit is 1 + r_c (along P = R^2 there is none); "
-    "on data C_score is at most (1 - prevalence)/prevalence + r_c",
-}
-_SENTENCE_NOTES = {
-    "most savings*": "8 of 10; the others are 9.7 and 85.9 %",
-    "Internal data/F1 threshold": "0.69 in Table 6 is 0.688, rounded",
-}
-
-
 @reproduces("cost_score", "sentences")
 def sentences():
     "Statements of the text about Table 6 and about the score's limits"
     rounding = {"Internal data/F1 threshold": 0.005 / 3}  # the table has two digits, the text three
-    paper = published("cost_score", "sentences")
-    table = compare(
-        paper,
-        _sentences(_printed_table_6()),
-        error=rounding,
-        trivial={"average saving": 0.0, "largest saving": 0.0},
-        own_inputs=list(_SENTENCE_SLIPS),
-        notes=_SENTENCE_SLIPS | _SENTENCE_NOTES,
-    )
-    return Reproduction(table)
+    return Reproduction(_sentences(_printed_table_6()), error=rounding)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7f1e6f43
 def _movements(points, names, same=0.005) -> dict:
@@ -602,7 +528,7 @@ def _printed_movements(rows) -> dict:
 def section_433():
     "Section 4.3.3: how precision and recall move with the cost ratio, in the printed Table 6"
     paper, ours = published("cost_score", "section433"), _printed_movements(_printed_table_6())
-    return Reproduction(compare(paper, {cell: ours[cell] for cell in paper["cell"]}))
+    return {cell: ours[cell] for cell in paper["cell"]}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
 _STAND_IN = {"Phishing data": "Ebbu2017"}  # whose runs stand for a data set of the paper
@@ -808,26 +734,6 @@ def _study_cells(name, table) -> dict:
     return once | {f"{name}/{r:g}/{c}": g[c].to_numpy() for r, g in by_ratio.items() for c in _EACH}
 
 
-def _trivial_study(rows, prevalence) -> dict:
-    "What thresholds, precision and recall of Table 6 would be without a choice, or with the other method's."
-    found = {}
-    for name, mine in rows.groupby(level=0, sort=False):
-        everybody = {"threshold": 0.5, "precision": prevalence[name], "recall": 0.0}
-        for column, value in everybody.items():
-            other = mine[f"F1 {column}"].iloc[0]
-            found[f"{name}/F1 {column}"] = value
-            for (_, r), row in mine.iterrows():
-                nearest = [value] if row[column] == other else [value, other]
-                found[f"{name}/{r:g}/{column}"] = nearest
-    return found
-
-
-def _prevalences() -> dict:
-    "Share of class 1 by Table 5."
-    cell = published("cost_score", "table5").set_index("cell")["published"]
-    return {n: cell[f"{n}/class 1"] / (cell[f"{n}/class 0"] + cell[f"{n}/class 1"]) for n in _NAMES}
-
-
 def _judged(data_dir) -> dict:
     """The paper's data sets whose cells are compared, at hand or stood in for: name in the study -> task. A
     subsample that must be weighted to a prevalence stands for nothing.
@@ -847,23 +753,16 @@ def _remarks(data_dir) -> tuple[list, dict]:
     return [name for name in judged if name in notes], notes
 
 
-def _compared(item, ours, *, data_dir, budget, trivial=None, notes=None, figure=None) -> Reproduction:
-    "Compare an item of the study, cells of other data with what they are expected to be at this budget."
-    paper = published("cost_score", item)
-    cells, (other, remarks) = list(paper["cell"]), _remarks(data_dir)
+def _of_study(item, ours, *, data_dir, budget, notes=None, figure=None) -> Reproduction:
+    "Ours of an item of the study, and what is to be said of cells of other data."
+    cells, (other, remarks) = list(published("cost_score", item)["cell"]), _remarks(data_dir)
     known = [name for name in _NAMES if any(c.startswith(f"{name}/") for c in cells)]
-    table = compare(
-        paper,
-        {cell: value for cell, value in ours.items() if cell in cells},
-        trivial={c: v for c, v in (trivial or {}).items() if c in cells},
-        other_data=[f"{name}/*" for name in other if name in known and name in _STAND_IN],
-        sample=[f"{name}/*" for name in other if name in known and name not in _STAND_IN],
-        expected=expected(f"cost_score/{item}", budget),
-        notes={f"{name}/*": text for name, text in remarks.items() if name in known} | (notes or {}),
-    )
+    basis = {f"{n}/*": "other data" if n in _STAND_IN else "sample" for n in other if n in known}
+    notes = {f"{name}/*": text for name, text in remarks.items() if name in known} | (notes or {})
+    ours = {cell: value for cell, value in ours.items() if cell in cells}
     missing = [source for source in _SOURCES.values() if not datasets.available(source, data_dir=data_dir)]
     note = _fetch(missing) if missing else f"{_SEEDS[budget]} repetitions"
-    return Reproduction(table, figure, note)
+    return Reproduction(ours, figure, note, basis=basis, notes=notes)
 
 
 _of_forests = partial(reproduces, "cost_score", shares="forests")
@@ -875,8 +774,7 @@ def table_6_study(budget="quick", data_dir=None):
     ours = {}
     for name in _judged(data_dir):
         ours |= _study_cells(name, _study(name, budget, data_dir))
-    trivial = _trivial_study(_printed_table_6(), _prevalences())
-    return _compared("table6-study", ours, data_dir=data_dir, budget=budget, trivial=trivial)
+    return _of_study("table6-study", ours, data_dir=data_dir, budget=budget)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #49609eaf
 _THRESHOLDS = np.linspace(0, 1, 201)
@@ -974,8 +872,8 @@ def figure_3(budget="quick", data_dir=None):
         "peaks": "scores pile up at both ends: more below 0.2 and above 0.8 than between",
     }
     ours |= _of_each(_figure_3_rows, names, budget, data_dir)
-    more = {"notes": {"F1 is 0 at threshold 1": note}, "figure": _plot_figure_3(first)}
-    return _compared("figure3", ours, data_dir=data_dir, budget=budget, **more)
+    more = {"notes": {"F1 is 0 at threshold 1": note}, "figure": partial(_plot_figure_3, first)}
+    return _of_study("figure3", ours, data_dir=data_dir, budget=budget, **more)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
 def _plot_figure_4(first):
@@ -1037,7 +935,7 @@ def figure_4(budget="quick", data_dir=None):
     ours |= _of_each(_figure_4_rows, names, budget, data_dir)
     figure = _plot_figure_4(first)
     _check_figure_4(figure, first)
-    return _compared("figure4", ours, data_dir=data_dir, budget=budget, figure=figure)
+    return _of_study("figure4", ours, data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #aa3745d6
 def _plot_figure_5(first):
@@ -1070,8 +968,8 @@ def figure_5(budget="quick", data_dir=None):
         mine["F1"] = cells[name][f"{name}/F1 {column}"]
         return {key: (v.mean(), v.std(ddof=1) / np.sqrt(len(v))) for key, v in mine.items()}
 
-    figure = _plot_figure_5(_first_runs(budget, data_dir))
-    return _compared("figure5", _movements(points, cells), data_dir=data_dir, budget=budget, figure=figure)
+    figure = partial(_plot_figure_5, _first_runs(budget, data_dir))
+    return _of_study("figure5", _movements(points, cells), data_dir=data_dir, budget=budget, figure=figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
 def _touches_from_below(curve, ratio, threshold) -> bool:
@@ -1093,10 +991,9 @@ def figure_6(budget="quick", data_dir=None):
     _, chosen = _chosen_thresholds(curve, _RATIOS)
     cell = "{:g}/optimum lies on the lowest contour that meets the curve"
     ours = {cell.format(r): _touches_from_below(curve, r, t) for r, t in zip(_RATIOS, chosen)}
-    table = compare(published("cost_score", "figure6"), ours)
     bests = {r: _counts_at(curve, t) for r, t in zip(_RATIOS, chosen)}
-    figure = _plot_contours(_counts_at(curve, _THRESHOLDS), bests)
-    return Reproduction(table, figure, _load_task("UNSW-NB15", data_dir).remark)
+    figure = partial(_plot_contours, _counts_at(curve, _THRESHOLDS), bests)
+    return Reproduction(ours, figure, _load_task("UNSW-NB15", data_dir).remark)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c36ca18a
 _EXPONENTS = np.arange(-20, 21) / 10
@@ -1153,4 +1050,4 @@ def figure_7(budget="quick", data_dir=None):
         runs = [_run_rows(run)["saving"][0] for run in _runs(name, budget, data_dir)]
         said = np.mean(runs, axis=0)  # what Table 6 says at ratios 0.1, 1 and 10
         drawn_as_computed(f"{name}: savings", [at[x] for x in (-1.0, 0.0, 1.0)], said, 1e-6)
-    return _compared("figure7", ours, data_dir=data_dir, budget=budget, figure=figure)
+    return _of_study("figure7", ours, data_dir=data_dir, budget=budget, figure=figure)

@@ -5,9 +5,7 @@
 # %% auto #0
 __all__ = ['SETS', 'rate_forms', 'count_forms', 'table_2', 'table_3', 'section_2_4', 'figure_1', 'figure_2', 'figure_3',
            'positives', 'table_5', 'published_areas', 'rule_scores', 'section_3_3', 'areas_compared', 'derived',
-           'table_6', 'table_7', 'table_8', 'table_9', 'section_4_3', 'table_4', 'section_4', 'train', 'table_5_heart',
-           'table_6_heart', 'table_8_heart', 'conclusions_heart', 'conclusions_loan', 'table_5_loan', 'table_7_loan',
-           'table_9_loan', 'figure_4', 'figure_5', 'figure_6', 'figure_7']
+           'section_4_3', 'table_4', 'section_4', 'train']
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #368d565b
 from functools import lru_cache, partial
@@ -98,9 +96,7 @@ def table_2():
     odds, cell = pi / (1 - pi), "MCC: both forms are the same quantity"
     mended = (1 - alpha - beta) / np.sqrt((1 - alpha + odds * beta) * (1 - beta + alpha / odds))
     holds = float(np.abs(mended - left["MCC"]).max() < 1e-9)
-    note = {cell: "the last factor needs alpha (1-pi)/pi, not alpha pi/(1-pi): with_cause has it so"}
-    rows, wrong = published("outperformance", "table2"), [cell] if holds else []
-    return Reproduction(compare(rows, ours, own_inputs=wrong, with_cause={cell: holds}, notes=note))
+    return Reproduction(ours, with_cause={cell: holds})
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #3a871a32
 _CURVE_NAMES = {"ROC": "roc", "PRC": "pr", "Lift Curve": "lift", "Gain Curve": "gain"}
@@ -148,7 +144,7 @@ def table_3():
         areas = [curve_auc(kind, [0, 0, 1], [0, 1, 1], p) for p in prevalences]
         gap = np.abs(ideal[name] - areas).max()
         ours[f"{name}: ideal AUC is the area of a perfect ranking"] = float(gap < 1e-9)
-    return Reproduction(compare(published("outperformance", "table3"), ours))
+    return ours
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #0c761b06
 @reproduces("outperformance", "section2.4")
@@ -159,8 +155,7 @@ def section_2_4():
         lowest = worst_auc(kind, 0.3) / ideal_auc(kind, 0.3)
         cell = f"{name}: NAUC ranges from 0 (smallest below .001 at prevalence 0.3)"
         ours[cell], notes[cell] = Margin(0.001 - lowest), f"smallest NAUC {lowest:.3f}"
-    paper = published("outperformance", "section2.4")
-    return Reproduction(compare(paper, ours, own_inputs=list(ours), notes=notes))
+    return Reproduction(ours, notes=notes)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #21fc6dbe
 def _plot_at(ax, x, y, k):
@@ -210,8 +205,7 @@ def figure_1():
         _plot_at(axes[2], grid, outperformance("f_beta", grid, pi), k)
     axes[2].axvline(0.6, color="0.4", lw=0.8, ls=":")
     axes[2].set(xlabel="F1", ylabel="outperformance score", xlim=(0, 1), ylim=(0, 1.02))
-    paper = published("outperformance", "figure1")
-    return Reproduction(compare(paper, ours, trivial={"TPC*": 0.6}), fig)
+    return Reproduction(ours, fig)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #0f056379
 def _draw_tree_diagram(ax, depth=3):
@@ -244,7 +238,7 @@ def figure_2():
     _draw_tree_diagram(left)
     plot_tree_curves("roc", n_curves=60, depth=3, boxes=3, rng=3, ax=right)
     right.set_title("sixty curves, one with its boxes")
-    return Reproduction(compare(published("outperformance", "figure2"), ours), fig)
+    return Reproduction(ours, fig)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #07b57751
 @reproduces("outperformance", "figure3")
@@ -273,8 +267,7 @@ def figure_3():
     ours["the score of precision 0.5 at recall 0.8 falls as the prevalence grows"] = Margin(
         -np.diff(points).max()
     )
-    paper = published("outperformance", "figure3")
-    return Reproduction(compare(paper, ours, error={area: error}, trivial=0.5), fig)
+    return Reproduction(ours, fig, error={area: error})
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #dee5726d
 SETS = {"Heart": ("General", "Elder", "Hospital"), "Loan": ("General", "Low-income", "Risky")}
@@ -341,7 +334,7 @@ def table_5():
             errors[cell] = off / 3
     rows = published("outperformance", "table5")
     rows = rows[rows["cell"].isin(list(ours))].reset_index(drop=True)
-    return Reproduction(compare(rows, ours, error=errors, trivial=0.5))
+    return Reproduction(compare(rows, ours, error=errors))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #669e4e6c
 def _tree_scores(item_values, depth, rule, *, n_curves=8192, rng=0) -> np.ndarray:
@@ -431,9 +424,7 @@ def section_3_3():
         error = rule_scores("trapezoid", 9 if depth == "the limit" else depth)[1][part].max()
         ours[cell] = Margin(0.005 - least, error)
         notes[cell] = f"largest residual {least:.4f}, at the best depth: {depth}"
-    paper = published("outperformance", "section3.3")
-    refuted = [cell for cell in ours if cell.startswith("lift")]
-    return Reproduction(compare(paper, ours, own_inputs=refuted, notes=notes))
+    return Reproduction(ours, notes=notes)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e4cd92b8
 @lru_cache(1)
@@ -501,27 +492,19 @@ def _from_values(item):
     return ours, errors
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b7f4b65c
-_OWN_DRAW = "a share of sampled curves; with 2e5 of them it would fit, a number that was fitted to such rows"
-_OFF = ("Heart Hospital/OPS(Precision)", "Heart Hospital/OPS(Lift)", "Loan General/OPS(Lift)")
-_TRIVIAL = {"*OPS*": 0.5, "*NAUC*": 0.3, "*/Lift": 1.0}
-
-
 def _score_item(item):
     "Comparison of a table's scores with those of its published values."
     ours, errors = _from_values(item)
     printed = published("outperformance", item)
     paper = printed[printed["cell"].isin(list(ours))].reset_index(drop=True)
-    trivial = {k: v for k, v in _TRIVIAL.items() if item in ("table8", "table9") or k == "*OPS*"}
     swapped = _interchanged(ours, paper) if item == "table7" else {}
     points = compare(
         paper,
         ours,
         error=errors,
-        trivial=trivial,
-        own_inputs=list(swapped),
+        basis=dict.fromkeys(swapped, "own inputs"),
         with_cause={cell: score for cell, (_, score) in swapped.items()},
         notes={c: f"interchanged in print: with_cause is the score of {n}" for c, (n, _) in swapped.items()},
-        reasons=dict.fromkeys(set(_OFF) & set(ours), _OWN_DRAW),
         how={"*/Lift": "fitted"} if item in ("table8", "table9") else {},
     )
     areas = areas_compared()
@@ -545,28 +528,14 @@ def _interchanged(ours, paper) -> dict:
     }
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #f1f73604
-@reproduces("outperformance", "table6", shares="trees")
-def table_6():
-    "Table 6: scores of the precision-recall curve, heart"
-    return _score_item("table6")
-
-
-@reproduces("outperformance", "table7", shares="trees")
-def table_7():
-    "Table 7: scores of the precision-recall curve, loan"
-    return _score_item("table7")
-
-
-@reproduces("outperformance", "table8", shares="trees")
-def table_8():
-    "Table 8: scores, areas and lifts of the lift curve, heart"
-    return _score_item("table8")
-
-
-@reproduces("outperformance", "table9", shares="trees")
-def table_9():
-    "Table 9: scores, areas and lifts of the lift curve, loan"
-    return _score_item("table9")
+for _item, _curve, _data in (
+    ("table6", "precision-recall", "heart"),
+    ("table7", "precision-recall", "loan"),
+    ("table8", "lift", "heart"),
+    ("table9", "lift", "loan"),
+):
+    _says = f"Table {_item[-1]}: scores{', areas and lifts' * (_curve == 'lift')} of the {_curve} curve, {_data}"
+    reproduces("outperformance", _item, shares="trees", title=_says)(partial(_score_item, _item))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b3dc6139
 def _ranked(item, column) -> list:
@@ -606,7 +575,7 @@ def section_4_3():
     of_lift = outperformance("lift", precision / pi, pi)
     gap = abs(outperformance("precision", precision, pi) - of_lift)
     ours["lift and precision have the same score"] = Margin(1e-9 - gap)
-    return Reproduction(compare(published("outperformance", "section4.3"), ours))
+    return ours
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #13a7e0f4
 class _Task(NamedTuple):
@@ -704,9 +673,8 @@ def table_4(data_dir=None):
             cell = f"{data.capitalize()} {name}"
             ours[f"{cell}/Sample Size"] = sizes[i]
             ours[f"{cell}/Prevalence"] = 0.3 if i == 2 else _drawn_prevalences(task, i, sizes[i])
-    trivial = {"* General/Prevalence": 0.2, "Heart Elder/Prevalence": 0.1, "Loan Low-income/Prevalence": 0.1}
     how = _judged_on_a_sample(task, "Loan General/Prevalence", "Loan Low-income/Prevalence")
-    return Reproduction(compare(published("outperformance", "table4"), ours, trivial=trivial, how=how))
+    return Reproduction(ours, how=how)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #18db4a3c
 @_described("section4")
@@ -736,11 +704,8 @@ def section_4(data_dir=None):
         },
         "all columns are counted": {"Heart/features": heart_file, "Loan/features": loan_file},
     }
-    trivial = {"* General/positive, per cent": 19, "Heart Elder/positive, per cent": 9}
-    trivial |= {"Loan Low-income/positive, per cent": 11.24}
-    rows, sample = published("outperformance", "section4"), "Loan/records" if loan.scale < 1 else ()
-    how = _judged_on_a_sample(loan, *judged)
-    return Reproduction(compare(rows, ours, sample=sample, how=how, trivial=trivial, causes=causes))
+    basis = {"Loan/records": "sample"} if loan.scale < 1 else {}
+    return Reproduction(ours, basis=basis, how=_judged_on_a_sample(loan, *judged), causes=causes)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #8dc5d673
 def _best_f1_cut(y, scores) -> float:
@@ -929,45 +894,33 @@ def _trained_table(item, data, data_dir=None, budget="quick") -> Reproduction:
         note += f"; trained on {_PARTS[data, budget]:.0%} of the training rows"
     smaller = trained.task.scale < 1
     ranges = expected(f"outperformance/{item}-{data}") if smaller else {}
-    table = compare(paper, ours, trivial=trivial, sample=list(ours) if smaller else (), expected=ranges)
+    basis = dict.fromkeys(ours, "sample") if smaller else {}
+    table = compare(paper, ours, trivial=trivial, basis=basis, expected=ranges)
     return Reproduction(table, note=note + (f"; {trained.task.scale:.0%} of the rows" if smaller else ""))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #7afeb777
-@reproduces("outperformance", "table5-heart", needs="heart", shares="heart")
-def table_5_heart(data_dir=None, budget="quick"):
-    "Table 5 from classifiers trained anew: heart"
-    return _trained_table("table5", "heart", data_dir, budget)
-
-
-@reproduces("outperformance", "table6-heart", needs="heart", shares="heart")
-def table_6_heart(data_dir=None, budget="quick"):
-    "Table 6 from classifiers trained anew: heart"
-    return _trained_table("table6", "heart", data_dir, budget)
-
-
-@reproduces("outperformance", "table8-heart", needs="heart", shares="heart")
-def table_8_heart(data_dir=None, budget="quick"):
-    "Table 8 from classifiers trained anew: heart"
-    return _trained_table("table8", "heart", data_dir, budget)
+for _data, _items in (("heart", ("table5", "table6", "table8")), ("loan", ("table5", "table7", "table9"))):
+    _here = partial(reproduces, "outperformance", needs=_data, shares=_data)
+    for _item in _items:
+        _says = f"Table {_item[-1]} from classifiers trained anew: {_data}"
+        _here(f"{_item}-{_data}", title=_says)(partial(_trained_table, _item, _data))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #af7676df
 _SCORES = ("OPS(f1)", "OPS(MCC)", "OPS(AUC) of PRC", "OPS(Precision)", "OPS(AUC) of lift", "OPS(Lift)")
 
 
-def _conclude(data, statements, item, data_dir, budget):
-    "Comparison of statements (functions of the trained splits); without xgboost an empty one."
-    paper = published("outperformance", item)
+def _conclude(data, statements, plot=None, data_dir=None, budget="quick"):
+    "Ours of statements (functions of the trained splits); without xgboost none."
     try:
         trained = _trained(data, data_dir, budget)
     except ImportError as error:
-        return Reproduction(compare(paper, {}), note=str(error)), None
+        return Reproduction({}, note=str(error))
     margins = statements(trained)
     ours = {cell: Margin.over(margin) for cell, margin in margins.items()}
     notes = {cell: f"on {(m > 0).mean():.0%} of the splits, and on average" for cell, m in margins.items()}
-    reasons = {cell: "not so on our splits; the paper shows one" for cell in ours}
-    sample = list(ours) if trained.task.scale < 1 else ()
-    table = compare(paper, ours, sample=sample, notes=notes, reasons=reasons)
-    return Reproduction(table, note=f"{len(trained.values)} splits"), trained
+    basis = dict.fromkeys(ours, "sample") if trained.task.scale < 1 else {}
+    figure = partial(plot, trained) if plot else None
+    return Reproduction(ours, figure, f"{len(trained.values)} splits", basis=basis, notes=notes)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #f4bf7c7a
 def _heart_statements(trained) -> dict:
@@ -999,34 +952,12 @@ def _loan_statements(trained) -> dict:
     return found
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #bbd7cf0f
-@reproduces("outperformance", "conclusions-heart", needs="heart", shares="heart")
-def conclusions_heart(data_dir=None, budget="quick"):
-    "Sections 4.1 to 4.3, heart: Elder is poorer, General and Hospital are similar"
-    return _conclude("heart", _heart_statements, "conclusions-heart", data_dir, budget)[0]
-
-
-@reproduces("outperformance", "conclusions-loan", needs="loan", shares="loan")
-def conclusions_loan(data_dir=None, budget="quick"):
-    "Sections 4.1 to 4.3, loan: similar on the three test sets"
-    return _conclude("loan", _loan_statements, "conclusions-loan", data_dir, budget)[0]
-
-# %% ../../nbs/59_outperformance_reproduced.ipynb #e6330f29
-@reproduces("outperformance", "table5-loan", needs="loan", shares="loan")
-def table_5_loan(data_dir=None, budget="quick"):
-    "Table 5 from classifiers trained anew: loan"
-    return _trained_table("table5", "loan", data_dir, budget)
-
-
-@reproduces("outperformance", "table7-loan", needs="loan", shares="loan")
-def table_7_loan(data_dir=None, budget="quick"):
-    "Table 7 from classifiers trained anew: loan"
-    return _trained_table("table7", "loan", data_dir, budget)
-
-
-@reproduces("outperformance", "table9-loan", needs="loan", shares="loan")
-def table_9_loan(data_dir=None, budget="quick"):
-    "Table 9 from classifiers trained anew: loan"
-    return _trained_table("table9", "loan", data_dir, budget)
+for _data, _says, _statements in (
+    ("heart", "heart: Elder is poorer, General and Hospital are similar", _heart_statements),
+    ("loan", "loan: similar on the three test sets", _loan_statements),
+):
+    _here = partial(reproduces, "outperformance", needs=_data, shares=_data)
+    _here(f"conclusions-{_data}", title=f"Sections 4.1 to 4.3, {_says}")(partial(_conclude, _data, _statements))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #6fa14c43
 def _published_point(data, kind, name) -> tuple:
@@ -1037,7 +968,7 @@ def _published_point(data, kind, name) -> tuple:
     return x, paper[f"{name}/{what}"], paper[f"{name}/OPS({what})"]
 
 
-def _plot_curves(data, kind, trained):
+def _plot_curves(trained, data, kind):
     "Three curves of the first split, their scores with the range over the splits, and the published points."
     use_style()
     which, (fig, axes) = ("pr", "lift").index(kind), pyplot().subplots(1, 2, figsize=(9.4, 4))
@@ -1088,32 +1019,14 @@ def _worst(margins) -> dict:
     return found
 
 
-def _curve_item(item, data, kind, data_dir, budget):
+def _curve_item(data, kind, data_dir=None, budget="quick"):
     "Figures 4 to 7: the picture, and what the text says about it."
-    statements = lambda trained: _figure_statements(trained, data, kind)
-    done, trained = _conclude(data, statements, item, data_dir, budget)
-    return done if trained is None else Reproduction(done.table, _plot_curves(data, kind, trained), done.note)
+    of = {"data": data, "kind": kind}
+    return _conclude(data, partial(_figure_statements, **of), partial(_plot_curves, **of), data_dir, budget)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #4b8beaa3
-@reproduces("outperformance", "figure4", needs="heart", shares="heart")
-def figure_4(data_dir=None, budget="quick"):
-    "Figure 4: precision-recall curves and their scores, heart"
-    return _curve_item("figure4", "heart", "pr", data_dir, budget)
-
-
-@reproduces("outperformance", "figure5", needs="loan", shares="loan")
-def figure_5(data_dir=None, budget="quick"):
-    "Figure 5: precision-recall curves and their scores, loan"
-    return _curve_item("figure5", "loan", "pr", data_dir, budget)
-
-
-@reproduces("outperformance", "figure6", needs="heart", shares="heart")
-def figure_6(data_dir=None, budget="quick"):
-    "Figure 6: lift curves and their scores, heart"
-    return _curve_item("figure6", "heart", "lift", data_dir, budget)
-
-
-@reproduces("outperformance", "figure7", needs="loan", shares="loan")
-def figure_7(data_dir=None, budget="quick"):
-    "Figure 7: lift curves and their scores, loan"
-    return _curve_item("figure7", "loan", "lift", data_dir, budget)
+for _k, _kind, _curve in ((4, "pr", "precision-recall"), (6, "lift", "lift")):
+    for _i, _data in enumerate(("heart", "loan")):
+        _says = f"Figure {_k + _i}: {_curve} curves and their scores, {_data}"
+        _here = partial(reproduces, "outperformance", needs=_data, shares=_data, title=_says)
+        _here(f"figure{_k + _i}")(partial(_curve_item, _data, _kind))

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['NAMES', 'LABELS', 'printed_standard', 'printed_recent', 'printed_costly', 'printed_h', 'table_2', 'table_3',
-           'equation_13', 'section_3', 'study_revenues', 'figure_1', 'figure_2', 'figures_replayed', 'constants',
-           'claims']
+           'equation_13', 'section_3', 'study_revenues', 'figures_replayed', 'constants', 'claims']
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #b7778506
 from functools import lru_cache, partial
@@ -161,13 +160,7 @@ def table_2():
         )
         for label, values in printed.items()
     }
-    notes = {
-        "MSU: at least*": "it is +TCC_min/TCC_max for a classifier that is always wrong",
-        "B-ROC: 'everybody*": "it lies at false alarm share 1 - r_+; the area beyond is no curve's",
-        "WA = *": "the printed TCC_max is TCC_max - TCC_min; the identity needs the true maximum",
-    }
-    rows = published("weighted_accuracy", "table2")
-    return Reproduction(compare(rows, ours | _ranges(), own_inputs=list(notes), notes=notes))
+    return ours | _ranges()
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #9dfb7374
 #| code-fold: true
@@ -191,7 +184,7 @@ def table_3():
         c = BinaryCounts(recall * p, (1 - specificity) * n, (1 - recall) * p, specificity * n)
         value = weighted_accuracy(c, w) * (w * p + (1 - w) * n)
         ours[f"{name}: numerator of WA"] = np.allclose(value, numerator)
-    return Reproduction(compare(published("weighted_accuracy", "table3"), ours))
+    return ours
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #3a595369
 #| code-fold: true
@@ -216,13 +209,7 @@ def equation_13():
     }
     ours |= {f"weights left at alpha {a:g} with ranking (12)": not ask(a).empty for a in (0.5, 0.75)}
     ours |= {f"bankruptcy, v = {v}": cost_weight(v, 1) for v in (35, 10, 50)}
-    notes = {
-        "lower bound from*": f"it comes from {from_pairs['lower'][:1]}; that pair gives w <= N/N_tot = 0.95",
-        "weights left at alpha 0.75*": "the bounds cross at alpha = 0.618, where alpha^2 = 1 - alpha",
-    }
-    trivial = {"* bound": 0.95, "bankruptcy*": 0.5}  # balancing; equal costs
-    rows = published("weighted_accuracy", "eq13")
-    return Reproduction(compare(rows, ours, trivial=trivial, own_inputs=list(notes), notes=notes))
+    return ours
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #6e403233
 #| code-fold: true
@@ -258,8 +245,7 @@ def section_3():
         "EWA = WA(middle) + O(delta^2) for a density that leans to one side": Margin(leaning - 1.8),
     }
     notes = {"*leans*": f"the order is {leaning:.1f}: it takes the density's mean, not the middle"}
-    rows = published("weighted_accuracy", "section3")
-    return Reproduction(compare(rows, ours, own_inputs=list(notes), notes=notes))
+    return Reproduction(ours, notes=notes)
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #1f0fcbb4
 #| code-fold: true
@@ -428,23 +414,19 @@ _BAR = "mean rank correlation with the bill"
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #17f08678
 #| code-fold: true
-def _figure(figure: str, weighted, title: str, data_dir) -> Reproduction:
+def _figure(figure: str, weighted, title: str, data_dir=None) -> Reproduction:
     "A heat-map figure and its comparison with the published cells."
     use_style()
     ours = _study(weighted, data_dir=data_dir)
     both = _beside_published(figure, ours, data_dir)
     typical = both.groupby("metric")["published"].transform(lambda v: v.std(ddof=0))
     numbers = both.dropna(subset="published")
-    table = compare(
-        both,
-        dict(zip(both["cell"], both["ours"])),
-        error=dict(zip(numbers["cell"], 4 / 3 * numbers["error"])),
-        trivial=dict(zip(both["cell"], both["published"] + typical)),
-        notes={cell: _MISSING for cell in both.loc[both["published"].isna(), "cell"]},
-    )
+    error = dict(zip(numbers["cell"], 4 / 3 * numbers["error"]))
+    rows = both.assign(trivial=both["published"] + typical, note=both["published"].isna().map({True: _MISSING}))
+    table = compare(rows.fillna({"note": ""}), dict(zip(both["cell"], both["ours"])), error=error)
     z = numbers["z"]
     note = f"root mean square z {np.sqrt((z**2).mean()):.2f}, largest {z.abs().max():.1f}, of {len(z)} cells"
-    return Reproduction(table, _plot_heat_maps(ours, title), note)
+    return Reproduction(table, partial(_plot_heat_maps, ours, title), note)
 
 
 _MISSING = "missing: the authors' repository has every other cell, the figure has no legible number"
@@ -455,18 +437,13 @@ _of_study = partial(reproduces, "weighted_accuracy", needs=_DATA, shares="study"
 _drawn = partial(_of_study, heat_map=True, how="simulation")
 
 
-@_drawn("figure1")
-def figure_1(data_dir=None):
-    "Figure 1: Spearman correlation of 23 metrics with the total cost, 121 cells"
-    title = "Spearman correlation with the total cost, times ten"
-    return _figure("fig1", None, title, data_dir)
-
-
-@_drawn("figure2")
-def figure_2(data_dir=None):
-    "Figure 2: weighted Spearman correlation of 23 metrics with the total cost, 121 cells"
-    title = "weighted Spearman correlation, times ten;\nthe worst end weighted, as published"
-    return _figure("fig2", "worst", title, data_dir)
+for _k, _weighted, _says, _adds in (
+    (1, None, "Spearman correlation", ""),
+    (2, "worst", "weighted Spearman correlation", ";\nthe worst end weighted, as published"),
+):
+    _words = f"Figure {_k}: {_says} of 23 metrics with the total cost, 121 cells"
+    _above = f"{_says} with the total cost, times ten{_adds}" if _k == 1 else f"{_says}, times ten{_adds}"
+    _drawn(f"figure{_k}", title=_words)(partial(_figure, f"fig{_k}", _weighted, _above))
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #ae315394
 #| code-fold: true
@@ -637,28 +614,10 @@ def constants(data_dir=None):
         below: moments.lower,
     }
     relative = np.sqrt(2 / draws)  # standard error of a variance from that many draws
-    rows = published("weighted_accuracy", "constants")
-    table = compare(
-        rows,
-        ours,
-        error={mean: moments.error, spread: relative * variance, below: 1.5 * relative * moments.lower},
-        trivial={
-            "N_tot of the text": 400,
-            "N_tot of Algorithm 1": 200,
-            "mean revenue*": everyone.mean(),
-            mean: 0.0,
-            spread: 1 / 200,
-            below: 1 / 400,
-        },
-        own_inputs=["N_tot of Algorithm 1", _DELTA, mean, below],
-        notes={
-            _DELTA: "by the paper's own D_a = R_a P_eff - M it is P_eff times that, which its cells fit",
-            "N_tot of Algorithm 1": "the authors' published cells fit 200 customers, as the text says",
-            mean: f"a polynomial in 1/n, not the moment: {draws:,.0f} permutations give {moments.mean:.5f}",
-            below: f"a polynomial in 1/n, not the moment: {draws:,.0f} permutations give {moments.lower:.6f}",
-        },
-    )
-    return Reproduction(table)
+    error = {mean: moments.error, spread: relative * variance, below: 1.5 * relative * moments.lower}
+    told = f"a polynomial in 1/n, not the moment: {draws:,.0f} permutations give "
+    notes = {mean: f"{told}{moments.mean:.5f}", below: f"{told}{moments.lower:.6f}"}
+    return Reproduction(ours, error=error, notes=notes)
 
 
 _DELTA = "delta_a is R_a - R_avg, without P_eff"
@@ -830,8 +789,7 @@ def claims(data_dir=None):
     ours |= {"MSU and C-score rank as WA does": _same_rankings()}
     ours |= {_TOP: Margin(ends["worst"] - ends["best"]), _BETA: Margin(widths[1] - widths[0])}
     notes = _remarks(plain, ends, widths, data_dir)
-    rows = published("weighted_accuracy", "claims")
-    return Reproduction(compare(rows, ours, own_inputs=[*refuted, _TOP, _BETA], notes=notes))
+    return Reproduction(ours, basis=dict.fromkeys([*refuted, _TOP, _BETA], "own inputs"), notes=notes)
 
 
 _TOP = "the weighted coefficient weights low cost and high metric"
@@ -856,6 +814,4 @@ def _remarks(plain: dict, ends: dict, widths: list, data_dir) -> dict:
         _BETA: f"sigma stands for sigma squared: {_beta_variance_ratio(0.5, data_dir):.0f} times the "
         f"variance at r_C = 0.5; published cells of EWA and H informed lie {widths[1]:.3f} from that, "
         f"{widths[0]:.3f} from the right one",
-        "*weighted: highest slightly*": "as published, with the worst end weighted; weighted at the best "
-        "end, the line lies on the other side",
     }
