@@ -14,8 +14,8 @@ from .core import DataFrame, Numbers, Row
 # %% auto #0
 __all__ = ['OUTCOMES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'CLAIMS', 'published', 'expected', 'Margin',
            'compare', 'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed', 'ItemResult',
-           'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'rows', 'stored_rows', 'board', 'places',
-           'by_paper', 'moved', 'scoreboard', 'sheet', 'listing', 'Record', 'stored_claims', 'claim']
+           'beside_published', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'rows', 'stored_rows',
+           'board', 'places', 'by_paper', 'moved', 'scoreboard', 'sheet', 'listing', 'Record', 'stored_claims', 'claim']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -772,6 +772,30 @@ def _close(figures: dict):
             pyplot.close(figure)
 
 
+def beside_published(item: Item, done: Reproduction, budget: Literal["quick", "full"] = "quick") -> DataFrame:
+    """What a function has found beside what the paper prints.
+
+    Parameters
+    ----------
+    item : Item
+        whose function it was
+    done : Reproduction
+        what it returned
+    budget : str, default "quick"
+        whose ranges are expected of refuted rows and stand-ins
+
+    Returns
+    -------
+    DataFrame
+        from `compare`
+    """
+    if hasattr(done.ours, "columns"):
+        return done.ours
+    known, found = published(item.paper, item.item), {"expected": expected(item.name, budget)}
+    ours = done.ours if isinstance(done.ours, Mapping) else dict(zip(known["cell"], done.ours, strict=True))
+    return compare(known, ours, **found | done.found)
+
+
 def run_item(
     item: Item,
     *,
@@ -809,11 +833,7 @@ def run_item(
     try:
         done = item.function(**{k: v for k, v in offered.items() if k in taken})
         done = done if isinstance(done, Reproduction) else Reproduction(done)
-        table = done.ours
-        if not hasattr(table, "columns"):
-            known, found = published(item.paper, item.item), {"expected": expected(item.name, budget)}
-            ours = table if isinstance(table, Mapping) else dict(zip(known["cell"], table, strict=True))
-            table = compare(known, ours, **found | done.found)
+        table = beside_published(item, done, budget)
         figures = _named(done.figure) if draw else {}
         _close(figures)
         outcome = {"state": "ran", "table": table, "figures": figures, "note": done.note}

@@ -376,7 +376,7 @@ def test_ten_stumps_for_the_loan(monkeypatch):
     stumps = {"n_estimators": 10, "learning_rate": 0.1, "max_depth": 1}
     monkeypatch.setitem(zhao._SETTINGS, "ten stumps", stumps)
     monkeypatch.setattr(zhao, "_trained", lambda *a: zhao.train(*a, settings="ten stumps"))
-    found = zhao._trained_table("table7", "loan").table
+    found = zhao._trained_table("table7", "loan").ours
     if not stored_rows().query("item == 'outperformance/table7-loan'")["outcome"].eq("other data").all():
         pytest.skip("the paper's own loan data are at hand")
     assert (found["outcome"] == "open").sum() >= 6, found[["cell", "ours", "low", "high", "outcome"]]

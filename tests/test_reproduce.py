@@ -95,22 +95,22 @@ def test_a_cause_is_a_recomputation():
     off = compare(numbers(a="0.32", b="0.32"), {"a": .4, "b": .4},
                   causes={"x": {"a": .321}, "y": {"a": .32, "b": .35}})
     assert off["outcome"].tolist() == ["caused", "open"] and off["with_cause"][0] == .321
-    both = compare(numbers(a="0.32", b="0.32"), {"a": .4, "b": .32}, own_inputs=True,
+    both = compare(numbers(a="0.32", b="0.32"), {"a": .4, "b": .32}, basis={"*": "own inputs"},
                    expected={"a": (.39, .41)})
     assert both["outcome"].tolist() == ["contradicted", "agrees"]
     for wrong in (.45, .35, .32):
-        assert compare(numbers(a="0.32"), {"a": wrong}, own_inputs=True,
+        assert compare(numbers(a="0.32"), {"a": wrong}, basis={"*": "own inputs"},
                        expected={"a": (.39, .41)})["outcome"][0] == "open", "ours is not what follows"
     assert compare(numbers(a="0.32"), {"a": .4},
-                   own_inputs=True)["outcome"][0] == "open", "it does not say what follows"
+                   basis={"*": "own inputs"})["outcome"][0] == "open", "it does not say what follows"
 
 
 def test_other_data_never_agree():
-    ranged = compare(numbers(a="0.32", b="1", c="1"), {"a": .32, "b": 5, "c": 1}, other_data=["a", "c"],
+    ranged = compare(numbers(a="0.32", b="1", c="1"), {"a": .32, "b": 5, "c": 1}, basis={"a": "other data", "c": "other data"},
                      expected={"a": (.3, .4), "c": (2, 3)})
     assert ranged["outcome"].tolist() == ["other data", "open", "open"]
     assert compare(numbers(a="0.32"), {"a": .32},
-                   other_data=["a"])["outcome"].tolist() == ["open"], "without a range it can show any number"
+                   basis={"a": "other data"})["outcome"].tolist() == ["open"], "without a range it can show any number"
 
 
 def test_kinds():

@@ -12,8 +12,10 @@ pd = pytest.importorskip("pandas")
 sk = pytest.importorskip("sklearn")
 
 from cost_eval.bootstrap import bcost, bdelta_cost
+from cost_eval import reproduce
 from cost_eval.reproduce import compare, published
 from cost_eval.reproductions import bootstrap as paper
+from papers import ran
 
 _SHARES = np.array([.2102, .4473, .2568, .0016, .0841])  # Table 3, typed here on purpose
 
@@ -191,8 +193,9 @@ def test_normal_readings():
 def test_a_run_is_compared_with_the_spread_of_runs():
     "Twenty runs with a spread of 3: 956 is inside 950, 994 is not; and a spread of 30 says nothing."
     rng = np.random.default_rng(0)
-    sharp, blunt = (paper.against_runs("table5", rng.normal(952, sd, (20, 9))).set_index("cell")["outcome"]
-                    for sd in (3, 30))
+    item = reproduce.ITEMS["bootstrap/table5"]
+    made = (paper.against_runs(rng.normal(952, sd, (20, 9)), None, "") for sd in (3, 30))
+    sharp, blunt = (reproduce.beside_published(item, each).set_index("cell")["outcome"] for each in made)
     assert sharp[["M1", "M2", "M5"]].tolist() == ["consistent"] * 3 and sharp[["M6", "M7",
             "M9"]].tolist() == ["open"] * 3
     assert set(blunt) == {"undecided"}
@@ -292,7 +295,7 @@ def test_table_6_is_bdelta_cost_on_the_same_draws(small, j):
 def ours(monkeypatch):
     "What an item hands to the comparison with the paper: cell -> value."
     given = {}
-    monkeypatch.setattr(paper, "compare", lambda rows, mine, **more: given.update(mine)
+    monkeypatch.setattr(reproduce, "compare", lambda rows, mine, **more: given.update(mine)
                         or compare(rows, mine, **more))
     return given
 
@@ -320,11 +323,11 @@ def a_power(half, ratio=1., width=0., last=1.):
     return paper._Power(shares, each, {}, np.repeat(np.broadcast_to(ratio, 9), 3))
 
 
-@pytest.mark.parametrize("item, function", [("table5", paper.table_5), ("table6", paper.table_6)])
-def test_tables_of_shares_hold_every_run(monkeypatch, ours, item, function):
+@pytest.mark.parametrize("item", ["table5", "table6"])
+def test_tables_of_shares_hold_every_run(monkeypatch, ours, item):
     noise = np.random.default_rng(0).normal(0, .002, (20, 9))
     monkeypatch.setattr(paper, "studies", lambda budget: [a_study(.95 + each) for each in noise])
-    done = function()
+    done = ran(f"bootstrap/{item}")
     values = published("bootstrap", item)["published"].to_numpy()
     for k, model in enumerate(paper.MODELS):
         assert ours[model] == pytest.approx(950 + 1000 * noise[:, k])
@@ -341,7 +344,7 @@ def test_figure_2_finds_the_best_lambda(monkeypatch, ours):
             "width": np.tile([[2.], [2.5], [3.]], 9), "covered": np.tile([[.96], [.05], [.01]], 9)}
     monkeypatch.setattr(paper, "rates", lambda budget: some_rates(*runs))
     monkeypatch.setattr(paper, "ends_by_laplace", lambda n_sets: ends)
-    done = paper.figure_2()
+    done = ran("bootstrap/figure2")
     best, none = (ours[f"M3/{what}"] for what in ("highest coverage at a lambda in (0, 0.5]",
                                                   "covers less than 95 % at lambda 0"))
     assert ours["M9/highest coverage at a lambda in (0, 0.5]"].value == pytest.approx(.98 - .94)
@@ -363,7 +366,7 @@ def test_figure_2_finds_the_best_lambda(monkeypatch, ours):
 def test_lambda_and_the_paired_test(monkeypatch, ours):
     accepts = lambda v: np.r_[np.full(5, .96), .997, .96, .96, .99] - (.02 if v == 0 else .004 * (v == .5))
     monkeypatch.setattr(paper, "rates", lambda budget, paired: some_rates(accepts, accepts))
-    paper.laplace_test()
+    ran("bootstrap/laplace")
     assert ours["M1/too wide at every lambda >= 0.1"].value == pytest.approx(.956 - .95)
     never = {m: ours[f"{m}/rejects in less than 0.5 % at every lambda > 0"].value for m in ("M6", "M7", "M9")}
     assert never == pytest.approx({"M6": .993 - .995, "M7": .956 - .995, "M9": .986 - .995})
@@ -399,7 +402,7 @@ def test_figures_3_and_4_at_half_power(monkeypatch, ours):
     domains = [a_power(half * scale, ratio, last=last) for scale in (.9, 1., 1.1)]
     monkeypatch.setattr(paper, "powers", lambda budget: domains)
     assert paper._half_powers(domains) == pytest.approx(np.outer([.9, 1., 1.1], half))
-    done = paper.figure_4()
+    done = ran("bootstrap/figure4")
     assert ours["M6/H0 not rejected at q = 1000000"] == pytest.approx([.1]
             * 3) and ours["M9/H0 not rejected at q = 1000000"] == pytest.approx([.4] * 3)
     assert ours["M1/H0 always rejected at q = 1000000"] == 1 and ours[
@@ -412,7 +415,7 @@ def test_figures_3_and_4_at_half_power(monkeypatch, ours):
                 * domains[0].shares[1:])
         assert curve.get_ydata() == pytest.approx(np.mean([d.curves(d.bootstrap)[0, 1:, k] for d in domains],
                 axis=0))
-    drawn = paper.figure_3().figure.axes
+    drawn = ran("bootstrap/figure3").figure.axes
     assert [ours[f"{m}/cost ratio at half power"] for m in paper.MODELS] == pytest.approx(half * ratio)
     assert ours["M7 needs the largest cost ratio for half power"].value == pytest.approx(.115 * 20 - .17 * 9)
     assert drawn[2].lines[0].get_xdata() == pytest.approx(20
@@ -424,7 +427,7 @@ def test_figure_5_measures_ranges(monkeypatch, ours):
     width[[5, 8]] = .3, .25
     domains = [a_power(np.full(9, .8), width=width * scale) for scale in (1., 2.)]
     monkeypatch.setattr(paper, "powers", lambda budget: domains)
-    paper.figure_5()
+    ran("bootstrap/figure5")
     assert [ours[f"{m}/widest range"] for m in ("M1", "M6", "M9")] == pytest.approx([.15, .45, .375])
     lead = ours["at q >= 100000 the two widest ranges are those of M6 and M9"]
     assert lead == pytest.approx((.225, .075))  # .15 and .3: mean, and half their distance
@@ -442,7 +445,7 @@ def test_normal_theory_and_what_would_do_it(monkeypatch, ours):
     monkeypatch.setattr(paper, "studies", lambda budget, tests=True: [a_study(np.zeros(9), moments=moments,
             differences=moments + [[[1]], [[0]]], true_cost=true)])
     monkeypatch.setattr(paper, "powers", lambda budget: [a_power(np.ones(9))._replace(paired=paired)])
-    done = paper.normal_theory()
+    done = ran("bootstrap/normal")
     outcomes = done.table["outcome"].tolist()
     assert outcomes == ["agrees"] * 6 + ["open"] * 3 + ["agrees"] * 3 + ["open"] * 6 and not done.table[
         "outcome"].isin(["caused"]).any()

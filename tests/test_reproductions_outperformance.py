@@ -14,12 +14,13 @@ sk = pytest.importorskip("sklearn.metrics")
 
 
 from cost_eval.plotting import readable
-from cost_eval import datasets
+from cost_eval import datasets, reproduce
 from cost_eval.confusion import BinaryCounts
 from cost_eval.curves import outperformance_curve_auc, sample_directed_binary_tree
 from cost_eval.outperformance import outperformance
-from cost_eval.reproduce import ITEMS, Margin, compare, published, stored_rows
+from cost_eval.reproduce import Margin, compare, published, stored_rows
 from cost_eval.reproductions import outperformance as paper
+from papers import ran
 
 HEART = ["table5-heart", "table6-heart", "table8-heart", "conclusions-heart", "figure4", "figure6"]
 
@@ -269,9 +270,9 @@ def test_a_margin_has_the_error_of_the_mean_of_splits():
 
 def test_without_xgboost_trained_items_say_so(small_data, monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    done = paper.table_6_heart()
+    done = ran("outperformance/table6-heart")
     assert (done.table["outcome"] == "").all() and "cost_eval[book]" in done.note
-    assert paper.figure_7().figure is None
+    assert ran("outperformance/figure7").figure is None
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -282,11 +283,11 @@ def test_pipeline_on_stand_ins(small_data, monkeypatch):
     fits, fit = [], paper._fit_split
     monkeypatch.setattr(paper, "_fit_split", lambda *a: fits.append(a[-1]) or fit(*a))
     for name in HEART:
-        done = ITEMS[f"outperformance/{name}"].function()
+        done = ran(f"outperformance/{name}")
         assert done.table["ours"].notna().all() and (done.table["outcome"]
                                                      == "open").all(), "outside the ranges of the real data"
     assert fits == ["small steps"] * 2
-    assert paper.figure_4().figure.axes[0].get_xlabel() == "recall"
+    assert ran("outperformance/figure4").figure.axes[0].get_xlabel() == "recall"
 
 
 # ---- trained items on made-up splits, whose numbers are known
@@ -296,9 +297,10 @@ def test_pipeline_on_stand_ins(small_data, monkeypatch):
 def ours(monkeypatch):
     "What an item hands to the comparison with the paper: cell -> value."
     given = {}
-    monkeypatch.setattr(
-        paper, "compare", lambda rows, mine, **more: given.update(mine) or compare(rows, mine, **more)
-    )
+    for module in (paper, reproduce):
+        monkeypatch.setattr(
+            module, "compare", lambda rows, mine, **more: given.update(mine) or compare(rows, mine, **more)
+        )
     return given
 
 
@@ -329,7 +331,7 @@ def test_sets_are_drawn_as_the_hypergeometric_law_says(populations):
 
 
 def test_table_4_and_section_4_describe_the_populations(populations, ours):
-    done = paper.table_4()
+    done = ran("outperformance/table4")
     middle = {cell: np.mean(value) for cell, value in ours.items()}
     expected = {"Heart General": 0.1, "Heart Elder": 0.2, "Heart Hospital": 0.3, "Loan General": 0.05}
     expected |= {"Loan Low-income": 0.15, "Loan Risky": 0.3}
@@ -343,7 +345,7 @@ def test_table_4_and_section_4_describe_the_populations(populations, ours):
     assert (
         outcome["Loan General/Prevalence"] == "open" and outcome["Heart General/Prevalence"] == "open"
     )
-    done = paper.section_4()
+    done = ran("outperformance/section4")
     for cell, percent in (("Heart Elder", 20), ("Heart General", 10), ("Loan Low-income", 15)):
         assert np.mean(ours[f"{cell}/positive, per cent"]) == pytest.approx(percent, rel=0.02)
     assert [ours[f"Heart/{what}"] for what in ("records", "features")] == [40_000, 21] and ours[
@@ -366,14 +368,12 @@ def splits(n=5, seed=0, tilt=0):
     return paper._Trained(task, rng.uniform(0, 1, n).tolist(), values, heights, scores, first)
 
 
-@pytest.mark.parametrize(
-    "item, function", [("table5", "table_5_loan"), ("table7", "table_7_loan"), ("table9", "table_9_loan")]
-)
-def test_trained_tables_hold_every_split(monkeypatch, ours, item, function):
+@pytest.mark.parametrize("item", ["table5", "table7", "table9"])
+def test_trained_tables_hold_every_split(monkeypatch, ours, item):
     made = splits()
     asked = []
     monkeypatch.setattr(paper, "train", lambda *which, **how: asked.append((which, how)) or made)
-    done = getattr(paper, function)()
+    done = ran(f"outperformance/{item}-loan")
     assert asked == [(("loan", None, "quick"), {"part": 1.0})] and done.note.startswith("5 splits")
     numbers = [cell for cell in ours if cell != "threshold"]
     assert len(numbers) == 3 * len(paper._COLUMN_KEYS[item]) and (item == "table5") == ("threshold" in ours)
@@ -387,7 +387,7 @@ def test_trained_tables_hold_every_split(monkeypatch, ours, item, function):
 def test_statements_about_the_loan_by_loops(monkeypatch, ours):
     made = splits()
     monkeypatch.setattr(paper, "train", lambda *which, **how: made)
-    paper.conclusions_loan()
+    ran("outperformance/conclusions-loan")
     for s in paper._SCORES:
         margins = []
         for general, low, risky in ([each[s] for each in split] for split in made.values):
@@ -401,7 +401,7 @@ def test_statements_about_the_loan_by_loops(monkeypatch, ours):
 def test_statements_about_the_heart_by_loops(monkeypatch, ours):
     made = splits(seed=1)
     monkeypatch.setattr(paper, "train", lambda *which, **how: made)
-    paper.conclusions_heart()
+    ran("outperformance/conclusions-heart")
     means = {s: [np.mean([split[i][s] for split in made.values]) for i in range(3)] for s in paper._SCORES}
     for s, (general, elder, hospital) in means.items():
         assert ours[f"Elder below General by {s}"].value == pytest.approx(general - elder)
@@ -421,17 +421,17 @@ def test_statements_about_the_heart_by_loops(monkeypatch, ours):
 # function, panel, and for each cell: its positions, and its margin from heights h and scores s of the three
 # sets
 FIGURES = {
-    "figure_4": (0, {"precision: Hospital above Elder above General, recall 0.2 to 0.9": (0.2,
+    "figure4": (0, {"precision: Hospital above Elder above General, recall 0.2 to 0.9": (0.2,
         0.9, lambda h, s: min(h[2] - h[1], h[1] - h[0])),
                      "score: Elder lowest, recall 0.5 to 0.9": (0.5, 0.9, lambda h, s: min(s[0], s[2])
         - s[1])}),
-    "figure_5": (0, {"score: three sets within .05, recall 0.2 to 0.9": (0.2, 0.9, lambda h, s: 0.05 - max(s)
+    "figure5": (0, {"score: three sets within .05, recall 0.2 to 0.9": (0.2, 0.9, lambda h, s: 0.05 - max(s)
         + min(s))}),
-    "figure_6": (1, {"lift: General above Elder and Hospital, share 0.05 to 0.3": (0.05,
+    "figure6": (1, {"lift: General above Elder and Hospital, share 0.05 to 0.3": (0.05,
         0.3, lambda h, s: h[0] - max(h[1], h[2])),
                      "score: Elder lowest, share 0.1 to 0.5": (0.1, 0.5, lambda h, s: min(s[0], s[2])
         - s[1])}),
-    "figure_7": (1, {"score: three sets within .05, share 0.05 to 0.5": (0.05, 0.5, lambda h, s: 0.05 - max(s)
+    "figure7": (1, {"score: three sets within .05, share 0.05 to 0.5": (0.05, 0.5, lambda h, s: 0.05 - max(s)
         + min(s))}),
 }  # fmt: skip
 
@@ -441,7 +441,7 @@ FIGURES = {
 def test_figures_are_judged_where_they_are_worst_and_drawn_as_given(monkeypatch, ours, name, tilt):
     made, (which, cells) = splits(seed=2, tilt=tilt), FIGURES[name]
     monkeypatch.setattr(paper, "train", lambda *which, **how: made)
-    done = getattr(paper, name)()
+    done = ran(f"outperformance/{name}")
     for cell, (low, high, margin) in cells.items():
         means = []
         for g in range(20):
@@ -451,7 +451,7 @@ def test_figures_are_judged_where_they_are_worst_and_drawn_as_given(monkeypatch,
         assert ours[cell].value == pytest.approx(min(means)), cell
     left, right = done.figure.axes
     data, title = (
-        ("Heart" if name in ("figure_4", "figure_6") else "Loan"),
+        ("Heart" if name in ("figure4", "figure6") else "Loan"),
         ("recall", "share recommended")[which],
     )
     assert left.get_xlabel() == right.get_xlabel() == title and left.get_xlim() == (0, 1)
@@ -465,7 +465,7 @@ def test_figures_are_judged_where_they_are_worst_and_drawn_as_given(monkeypatch,
         edge = right.collections[i].get_paths()[0].vertices[:, 1]
         of_all = made.scores[:, i, which, :19]
         assert (edge.min(), edge.max()) == pytest.approx((of_all.min(), of_all.max()))
-    table = {"figure_4": "table6", "figure_5": "table7", "figure_6": "table8", "figure_7": "table9"}[name]
+    table = {"figure4": "table6", "figure5": "table7", "figure6": "table8", "figure7": "table9"}[name]
     values = published("outperformance", table).set_index("cell")["published"]
     value, score = ("Precision", "OPS(Precision)") if which == 0 else ("Lift", "OPS(Lift)")
     for ax, column in ((left, value), (right, score)):
