@@ -199,7 +199,7 @@ def test_a_run_is_compared_with_the_spread_of_runs():
     assert sharp[["M1", "M2", "M5"]].tolist() == ["consistent"] * 3 and sharp[["M6", "M7",
             "M9"]].tolist() == ["open"] * 3
     assert set(blunt) == {"undecided"}
-    notes = paper.against_runs("table5", rng.normal(952, 3, (20, 9)))["note"]
+    notes = reproduce.beside_published(item, paper.against_runs(rng.normal(952, 3, (20, 9)), None, ""))["note"]
     assert notes.str.contains("means of the domains").all()
 
 
