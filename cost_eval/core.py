@@ -292,10 +292,8 @@ NOTES = {  # code -> words
     "never seen": "The costliest error ({label} decided {decision}) was never seen for {model}; its rate is "
     "known only to be small.",
     "miscalibrated": "{model} looks miscalibrated: its posteriors taken at their word cost {more} more per "
-    "case than calibrated ones ({ends}{told}).",
+    "case than calibrated ones ({ends}).",
     "gap": "{what} of {model}: {first} minus {second} is {difference} ({ends}), {told}.",
-    "other priors": "Decided anew at the sample's own priors, {model} would be the cheapest: the order "
-    "depends on the priors.",
 }
 
 

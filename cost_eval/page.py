@@ -22,12 +22,10 @@ import base64
 import csv
 import io
 import json
-import re
 from html import escape
 from importlib import resources
 
 import numpy as np
-from scipy.ndimage import uniform_filter
 from scipy.special import logit
 
 from .bootstrap import Sample, sample_interval
@@ -35,7 +33,6 @@ from .comparisons import Losses
 from cost_eval.core import (
     Note,
     Result,
-    cheapest_first,
     check_choice,
     check_range,
     code_of,
@@ -325,18 +322,15 @@ def _map_in_words(found: Robustness) -> str:
     "The winner at the dot, and the borders around it."
     ratio, prevalence = found.at
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
-    by, best = f" by the rule {rules}" if found.rules else "", found.names[found.changes[0]]
-    away = logit(found.prevalences) - logit(prevalence)
-    near = np.abs(np.log(found.cost_ratios / ratio)).argmin(), np.abs(away).argmin()
-    clear = ", and its lead is clear" if found.sure[near] else ""
+    near = np.abs(np.log(found.cost_ratios / ratio)).argmin()
+    clear = found.sure[near, np.abs(logit(found.prevalences) - logit(prevalence)).argmin()]
     return (
         f"If a miss costs {ratio:.3g} times a false alarm and {100 * prevalence:.3g} % are positive, "
-        f"{best} is the cheapest{clear}. {_what_changes(found.names, found.at, found.changes)} "
+        f"{found.names[found.changes[0]]} is the cheapest{', and its lead is clear' * bool(clear)}. "
+        f"{_what_changes(found.names, found.at, found.changes)} "
         f"What matters is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
         "half the one and twice the other give the same answer. "
-        f"On {100 * found.sure.mean():.0f} % of the map the cheapest has a clear lead (outside the noise, "
-        f"level {percent(found.confidence)}, corrected for the number of pairs of models, not of points). "
-        f"Each model decides anew at each setting{by}."
+        f"Each model decides anew at each setting{f' by the rule {rules}' if rules else ''}."
     )
 
 
@@ -596,16 +590,15 @@ def _plot_map(found: Robustness, ax):
     if found.sure.any() and not found.sure.all():
         ax.contour(x, y, found.sure, levels=[0.5], colors="#333333", linewidths=1.1, linestyles="-")
     ax.contour(x, y, found.winner, levels=np.arange(0.5, len(colors)), colors="#777777", linewidths=0.5)
+    box = {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
+    for k in np.unique(found.winner):
+        cells = np.argwhere(found.winner == k)
+        i, j = cells[np.abs(cells - cells.mean(0)).sum(1).argmin()]
+        if len(cells) > 0.01 * found.winner.size:
+            ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.plot(found.at[1], found.at[0], "o", ms=9, mfc="white", mec="black", zorder=5)
     here = dict(xytext=(8, 0), textcoords="offset points", va="center", fontsize=9, weight="bold")
     ax.annotate("here", found.at[::-1], **here)
-    share = np.bincount(found.winner.ravel()) / found.winner.size
-    taken = _around_the_dot(found)
-    for k in np.flatnonzero(share > 0.01):
-        strong, pale = (free & (found.winner == k) for free in (found.sure & ~taken, ~found.sure & ~taken))
-        i, j, fits = _label_place(strong if strong.sum() > pale.sum() else pale, len(found.names[k]))
-        box = None if fits else {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
-        ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     _ticks(ax.xaxis, x, _PREVALENCES, lambda v: f"{100 * v:g} %")
     _ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
@@ -622,22 +615,6 @@ def _ticks(axis, shown, places, said) -> None:
     places = [v for v in places if shown[0] <= v <= shown[-1]]
     axis.set_ticks(places, [said(v) for v in places])
     axis.set_ticks([], minor=True)
-
-
-def _around_the_dot(found: Robustness) -> np.ndarray:
-    "The cells under the dot and its word."
-    y, x = np.log(found.cost_ratios / found.at[0]), logit(found.prevalences) - logit(found.at[1])
-    up, right = y / np.ptp(y), x / np.ptp(x)
-    return np.logical_and.outer(abs(up) < 0.04, (-0.04 < right) & (right < 0.18))
-
-
-def _label_place(area: np.ndarray, letters: int) -> tuple[int, int, bool]:
-    "The cell around which a word of so many letters lies in the area, as far as it can, and whether it does."
-    word = np.ceil(np.array([0.06, 0.02 * letters + 0.03]) * area.shape).astype(int)
-    inside = [uniform_filter(area.astype(float), k * word, mode="constant") for k in (1, 2)]
-    found = np.unravel_index((inside[0] + 0.1 * inside[1]).argmax(), area.shape)
-    i, j = np.clip(found, word // 2, np.array(area.shape) - 1 - word // 2)  # not over the edge of the map
-    return int(i), int(j), bool(inside[0][i, j] > 0.97)
 
 # %% ../nbs/58_page.ipynb #8685a40d
 def has_ratio(costs: CostMatrix) -> bool:
@@ -706,59 +683,22 @@ def why_no_map(report: Any) -> str:
 
 # %% ../nbs/58_page.ipynb #58le0003
 def _change(report) -> str:
-    "The cost ratios and prevalences beyond which another choice is the cheapest, or cases that undo it."
-    if why_no_map(report) or _verdict(report).state in ("no need", "no verdict"):
-        return _undone(report)
-    at = report._case.costs.cost_ratio, float(report._case.priors[1])
-    names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
-    return _what_changes(names, at, report._once("change", lambda: _nearest_changes(report)))
-
-
-def _undone(report) -> str:
-    "How many of the costliest cases would undo the lead over the nearest rival."
-    v, case = _verdict(report), report._case
+    "The cost ratios and prevalences beyond which another choice is the cheapest, where there is a map."
+    v = _verdict(report)
     if v.state == "no need":
         return "Nothing, while the costs stand."
     if v.state == "no verdict":
         wrong = " and ".join(_wrong_classes(report, v.column))
         return f"Samples of class {wrong} for which {v.naive} is wrong."
-    if v.state == "no model":
-        more = v.cost - v.naive_cost
-        share = f", {100 * more / v.cost:.2g} % of its cost" if v.cost > 0 else ""
-        least = f"{four_digits(more)} per case less{share}"
-        return f"{v.model} would have to cost {least}."
-    decided = {e.model: e.decisions for e in report._entries if e.main}
-    rivals: list = [(v.naive, np.full(len(case.y), v.column), v.column)]
-    rivals += [(v.next, decided[v.next], None)] if v.next else []
-    found = [(*_cases(case, decided[v.model], other, can), name) for name, other, can in rivals]
-    many, each, name = min(found)
-    if not np.isfinite(many):
-        return f"No case can cost more with {v.model} than with {name}."
-    cases, it = ("1 more case", "it") if many == 1 else (f"{many:.0f} more cases", "each")
-    dearer = f"{it} costs {four_digits(each)} more with {v.model} than with {name}"
-    return f"{cases} like the costliest that can occur ({dearer}) would undo its lead over {name}."
-
-
-def _cases(case, decided, other, can) -> tuple[float, float]:
-    "How many cases, each as much costlier as can occur, undo a lead; and how much costlier that is."
-    gap = case.losses(other) - case.losses(decided)
-    lead = float(np.average(gap, weights=case.mass_at_priors))
-    most = case.attainable(None, can)[1]
-    if not case.shifted:
-        more, size, rest = most.max(keepdims=True), np.array([case.n]), 0.0
-    else:
-        weight = np.ones(len(gap)) if case.mass is None else case.mass
-        of_class = ratio(np.bincount(case.y, weight * gap, len(most)), case.class_sizes, undefined=0.0)
-        more, size, rest = most, case.samples_of_classes, case.priors * of_class - lead
-    undo = (case.priors * more if case.shifted else more) + rest
-    undo = np.where(more > 1e-12 * np.abs(gap).max(), undo, 0)  # cases that cost no more undo nothing
-    many = np.where(undo > 0, size * max(lead, 0.0) / np.where(undo > 0, undo, 1), np.inf)
-    k = int(many.argmin())
-    return float(np.floor(many[k]) + 1), float(more[k])
+    if why := why_no_map(report):
+        return f"No border is known: {why}."
+    at = report._case.costs.cost_ratio, float(report._case.priors[1])
+    names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
+    return _what_changes(names, at, report._once("change", lambda: _nearest_changes(report)))
 
 # %% ../nbs/58_page.ipynb #cbcd0201
-def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) -> list[str]:
-    """What to keep in mind: small classes, the largest cost, errors never seen, calibration, groups, priors.
+def caveats(case: Any, mains: list, calibrated: Any, between: Any) -> list[str]:
+    """What to keep in mind: small classes, the largest cost, errors never seen, calibration, groups.
 
     Parameters
     ----------
@@ -766,11 +706,10 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
         the samples, and what errors cost
     mains : list
         the models' decisions by the declared rule, each with `.model` and `.decisions`
-    best, between : DataFrame
-        `best` and `group_differences` of the report
     calibrated : DataFrame
-        what calibrated decisions save against posteriors taken at their word, as in `alternatives`, and
-        whether a test finds the model `miscalibrated`
+        what calibrated decisions save against posteriors taken at their word, as in `alternatives`
+    between : DataFrame
+        `group_differences` of the report
 
     Returns
     -------
@@ -793,15 +732,12 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
     if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
         notes.append("Each sample has its own costs. " + estimand("amounts", "amount", case.largest))
     notes += [note for entry in mains for note in _never_seen(case, entry)]
-    notes += [*_miscalibrated(best, calibrated), *gap_lines(between[between["told_apart"].astype(bool)])]
-    first = cheapest_first(best["cost_in_sample"].to_numpy())[0]
-    if first != 0:
-        notes.append(Note("other priors", model=best.loc[first, "model"]))
-    drift = np.abs(case.priors - case.class_sizes / case.class_sizes.sum()).max()
-    if case.shifted and drift > 0.01:
-        by = f"by up to {drift:.2g}"
-        notes.append(f"Costs are for the deployment's priors, which differ from the sample's {by}.")
-    return notes
+    paid = {entry.model: case.cost(entry.decisions) for entry in mains}
+    for row in calibrated[calibrated["told_apart"].astype(bool)].to_dict("records"):
+        if row["saving"] > 0.1 * abs(paid[row["model"]]):
+            more = four_digits(row["saving"])
+            notes.append(Note("miscalibrated", model=row["model"], more=more, ends=_ends(row)))
+    return [*notes, *gap_lines(between[between["told_apart"].astype(bool)])]
 
 
 def _never_seen(case, entry) -> list[str]:
@@ -813,16 +749,6 @@ def _never_seen(case, entry) -> list[str]:
     i, j = np.argwhere(unseen)[0]
     label, decision = case.costs.classes[i], case.costs.decisions[j]
     return [Note("never seen", label=label, decision=decision, model=entry.model)]
-
-
-def _miscalibrated(best, calibrated) -> list[str]:
-    "Models of which a test says that they are miscalibrated, and that pay a tenth of their cost for it."
-    found, cost = list[str](), best.set_index("model")["cost"]
-    for row in calibrated[calibrated["miscalibrated"]].to_dict("records"):
-        if row["saving"] > 0.1 * abs(cost[row["model"]]):
-            told, more = ", not told apart from 0" if row["low"] <= 0 else "", four_digits(row["saving"])
-            found.append(Note("miscalibrated", model=row["model"], more=more, ends=_ends(row), told=told))
-    return found
 
 
 def gap_lines(between: Any) -> list[str]:
@@ -884,30 +810,16 @@ def scenario_words(report: Any) -> list[str]:
     best = table.groupby("scenario", sort=False).first()
     by_model = best.groupby("model", sort=False).groups
     who = "; ".join(f"{model} is the cheapest under {' and '.join(s)}" for model, s in by_model.items())
-    lines = [f"Under other costs, each model by its rule: {who}."]
+    said = f"Under other costs, each model by its rule: {who}."
     worse = best.index[best["naive"] < best["cost"]]
     if len(worse):
-        lines.append(f"One decision for everybody would cost less still under {' and '.join(worse)}.")
+        said += f" One decision for everybody would cost less still under {' and '.join(worse)}."
     if len(best) > 1 and report.winner is not None:
-        lines.append(_compromise(table, percent(report.confidence)))
-    return [" ".join(lines)]
-
-
-def _compromise(table, level: str) -> str:
-    "The model whose largest regret is the least, and whether it is the same one by shares."
-    own = table[table["compromise"]]
-    names = list(dict.fromkeys(own["model"]))
-    worst = own.loc[own["regret"].idxmax()]
-    low, high = (own.groupby("model")[end].max().min() for end in ("low", "high"))
-    shares = table.groupby("model")["of_naive"].max()
-    other = shares.idxmin() if shares.notna().all() else names[0]
-    but = "" if other in names else f" By regret as a share of the best decision for everybody it is {other}."
-    most = f"{four_digits(worst['regret'])} per case more than the cheapest"
-    return (
-        f"{' and '.join(names)} is the compromise: it costs at most {most}, under {worst['scenario']} "
-        f"({level} interval of the largest regret {four_digits(low)} to {four_digits(high)}, all scenarios "
-        f"held together).{but}"
-    )
+        own = table[table["compromise"]]
+        worst, names = own.loc[own["regret"].idxmax()], " and ".join(dict.fromkeys(own["model"]))
+        most = f"{four_digits(worst['regret'])} per case more than the cheapest, under {worst['scenario']}"
+        said += f" {names} is the compromise: it costs at most {most}."
+    return [said]
 
 # %% ../nbs/58_page.ipynb #req00006
 def constraint_words(report: Any) -> list[str]:
@@ -955,7 +867,7 @@ def constraint_words(report: Any) -> list[str]:
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
     *("declared", "few to tell", "turned probabilities", "turned scores", "ids", "pooled", "class missing"),
-    *("class small", "never seen", "other priors", "few", "gap", "miscalibrated", "no threshold"),
+    *("class small", "never seen", "few", "gap", "miscalibrated", "no threshold"),
 )
 
 
@@ -1293,16 +1205,11 @@ def draw_report(report: Any) -> Figure:
     """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     shown = panels_of(report)
-    rows: list[list] = [[*shown[i : i + 2], None][:2] for i in range(0, len(shown), 2)]
-    heights = [max(3.3, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
+    heights = [max(3.3, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * ((len(shown) - 1) // 2)]
     figure = figure_class(figsize=(8.2, sum(heights)), layout="constrained")
-    parts = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for row, part in zip(rows, parts):  # each row by itself: long names on one leave the others their width
-        for panel, ax in zip(row, part.subplots(1, len(row), squeeze=False)[0]):
-            if panel is None:
-                ax.set_axis_off()
-            else:
-                draw_panel(report, panel, ax)
+    cells = figure.add_gridspec(len(heights), 2, height_ratios=heights)
+    for k, panel in enumerate(shown):
+        draw_panel(report, panel, figure.add_subplot(cells[k // 2, k % 2]))
     return figure
 
 # %% ../nbs/58_page.ipynb #cda8f67c
@@ -1579,7 +1486,7 @@ def web_page(
     jinja = optional_import("jinja2", extra="book")
     make = jinja.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string
     first, *others = panels_of(report)
-    tables = [_table(report, name, frame) for name, frame in sections(report, about)]
+    tables = [{"title": name, "rows": frame_html(frame)} for name, frame in sections(report, about)]
     return make(resources.files("cost_eval").joinpath("report.html").read_text("utf-8")).render(
         title=_TITLE if title is None else title,
         answers=answers(report),
@@ -1590,17 +1497,6 @@ def web_page(
         pictures=[_picture(report, panel) for panel in others],
         tables=tables,
     )
-
-
-def _table(report, name: str, frame) -> dict:
-    "A table for the template, and what is to be said of this one."
-    words = ""
-    if name == "Which is the cheapest" and report.winner is not None:
-        words = f"Expect about {four_digits(report.winner.luck)} of the winner's lead to vanish on new data."
-    if name == "Between groups":
-        gaps, top = report.group_differences, report.best.loc[0, "model"]
-        words = " ".join(gap_lines(gaps[gaps["model"] == top]))
-    return {"title": name, "words": words, "rows": frame_html(frame)}
 
 # %% ../nbs/58_page.ipynb #8e0a7adb
 def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
@@ -1636,51 +1532,6 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
     return "\n\n".join(parts) + "\n"
 
 # %% ../nbs/58_page.ipynb #60bc2a18
-_SHORT = ("cost", "low", "high", "nec", "net_benefit", "accuracy", "recall", "precision")
-
-
-def flat_metrics(report: Any) -> dict:
-    """Numbers under flat names, of letters, digits, points, dashes, slashes: what experiment trackers take.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    dict
-        "model/rule/statistic" -> float: of each model by its declared rule the cost with its interval, NEC,
-        net benefit, accuracy, recall and precision, what it saves against the best decision for everybody,
-        and the probability that it is the cheapest; undefined numbers are left out
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> round(flat_metrics(report)["bold/as_given/cost"], 3)
-    0.167
-    """
-    found: dict = {}
-    for row in report.ladder[report.ladder["main"]].to_dict("records"):
-        head = f"{_flat(row['model'])}/{_flat(row['rule'])}"
-        found |= {f"{head}/{k}": float(row[k]) for k in _SHORT if k in row}
-    for row in report.against_constant.to_dict("records"):
-        found |= {f"{_flat(row['model'])}/saving/{k}": float(row[k]) for k in _SAVING}
-    for row in report.best.to_dict("records"):
-        found[f"{_flat(row['model'])}/probability_best"] = float(row["probability_best"])
-    return {name: value for name, value in found.items() if np.isfinite(value)}
-
-
-_SAVING = ("saving", "low", "high")  # a name of a file and of a folder are two
-
-
-def _flat(name) -> str:
-    return re.sub(r"[^0-9A-Za-z_.-]+", "_", str(name)).strip("_") or "_"
-
-
 _FRAMES = (
     *("ladder", "differences", "best", "against_constant", "alternatives"),
     *("areas", "groups", "group_differences", "constraint", "scenarios"),

@@ -29,7 +29,6 @@ __all__ = ['Report', 'evaluate']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,7 +38,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy import stats
 
 from . import page
 from .bootstrap import METHODS
@@ -74,7 +72,7 @@ from cost_eval.core import (
     same_rows,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
-from .decisions import AffineCalibrator, read_requirements
+from .decisions import read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, fit_rule, within_capacity
@@ -383,12 +381,11 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     return pandas().DataFrame(columns)
 
 
-def _best(case: _Case, mains: list[Decided], ladder, in_sample: dict, errors: dict):
-    "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
+def _best(case: _Case, mains: list[Decided], ladder, errors: dict):
+    "A row per model, cheapest first: cost at the deployment's priors, how likely it leads."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
     best["draw_error"] = [errors.get(e.model, 0.0) for e in mains]
-    best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
     best["probability_best"] = 1.0
     if len(mains) > 1:
         best["probability_best"] = probable_best(case, mains, rng=case.rng)["probability"]
@@ -430,33 +427,11 @@ def _against_constant(case: _Case, mains: list[Decided]):
     return _savings(case, [(e, naive) for e in mains])
 
 
-def _calibrated(case: _Case, entries: list[Decided], models: Mapping[str, Any], y: np.ndarray):
-    """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
-    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
-    """
+def _calibrated(case: _Case, entries: list[Decided]):
+    "What calibration saves against posteriors taken at their word."
     of = {(e.model, e.rule): e for e in entries}
-    names = dict.fromkeys(e.model for e in entries)
-    pairs = [[of.get((name, rule)) for rule in ("calibrated", "bayes")] for name in names]
-    found = _savings(case, [(a, b) for a, b in pairs if a is not None and b is not None])
-    level, far = (1 - case.confidence) / max(len(found), 1), found["told_apart"] & (found["saving"] > 0)
-    for k, row in found.iterrows():  # of all rows, not of those counted
-        model = models.get(row["model"])
-        weighed = case.weight is not None or case.clusters is not None
-        if model is None or model.priors is not None or weighed:
-            continue
-        cost = case.cost(of[row["model"], "calibrated"].decisions)
-        if not far[k] and row["saving"] > 0.1 * abs(cost):  # where being wrong is cheap is not asked
-            far[k] = _gain(model.values, y) > stats.chi2.isf(level, model.values.shape[1])
-    return found.assign(miscalibrated=far.astype(bool))
-
-
-def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
-    "Twice the logarithm of the likelihood ratio of the affine calibration and the posteriors as they are."
-    logs = np.log(np.maximum(posteriors, 0.5 / len(y)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got; zeros
-        fitted = AffineCalibrator().fit(logs, y).transform(logs, log=True)
-        return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
+    names = [name for name, rule in of if rule == "bayes" and (name, "calibrated") in of]
+    return _savings(case, [(of[name, "calibrated"], of[name, "bayes"]) for name in names])
 
 
 def _alternatives(case: _Case, entries: list[Decided]):
@@ -563,13 +538,6 @@ def _apart(case: _Case, entry: Decided, sides: dict, priors, level: float) -> An
     return found if len(kept) == len(sides) else _apart(case, entry, kept, priors, level)
 
 
-def _few_in_groups(case: _Case, groups) -> list:
-    "A note on the groups of whose cost the method can tell no interval."
-    short = groups[groups["cost"].notna() & groups["low"].isna()]["group"] if len(groups) else ()
-    called = ", ".join(dict.fromkeys(map(str, short)))
-    return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
-
-
 def _breakdown(case: _Case, entry: Decided):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
     parts = list(case.parts(entry, case.groups))
@@ -665,8 +633,7 @@ class Report(Result):
         `alternatives` speaks of it
     best : DataFrame
         a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
-        draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
-        priors, probability of being the cheapest
+        draws of the folds (0 where nothing is fitted, NaN of one draw), probability of being the cheapest
     winner : Answers or None
         the cheapest of several models with an interval that holds although it was chosen, each by itself, and
         the luck, as `best_of` has them; None for one model
@@ -951,16 +918,6 @@ class Report(Result):
             return page.draw_report(self)
         return page.draw_panel(self, "ladder" if panel is None else panel, ax)
 
-    def metrics(self) -> dict:
-        """The few numbers of each model by its declared rule that experiment trackers should follow.
-
-        Returns
-        -------
-        dict
-            "model/rule/statistic" -> float; undefined numbers are left out
-        """
-        return page.flat_metrics(self)
-
     def recipe(self) -> dict:
         """The settings of this report and its counts, fit for JSON; no row is in it.
 
@@ -1171,7 +1128,7 @@ def evaluate(
     Report
         .best .winner .differences .against_constant .ladder .alternatives .breakdown() .groups .areas
         .constraint .scenarios .summary() .plot() .robustness() .to_html(path) .to_markdown()
-        .metrics() .to_dict() .provenance
+        .to_dict() .provenance
 
     Raises
     ------
@@ -1257,31 +1214,26 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     enough = draws is None and fits.draws > 1
     short, known = _draw_enough(case, fits, declared, priors) if enough else ([], {})
     entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD, known)
-    every, in_sample = [e for e in entries if e.main], {}
-    if case.shifted and case.require is None:
-        in_sample = _in_sample(case, fits, declared)
+    every = [e for e in entries if e.main]
     lines = [Line(e.model, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for e in every]
     few, entries_of, oracle = _condensed(case, entries, _oracle(case, samples))
     mains = [e for e in entries_of if e.main]
     rungs, asked = _ladder(few, mains, oracle)
     differences, more = _differences(few, mains)
-    winner = None
-    if len(mains) > 1:
-        winner = best_policy(few, mains, asked, rng=few.rng)
-    groups, gaps = _group_table(few, mains), _between_groups(few, mains, costs=False)
-    best = _best(few, mains, rungs, in_sample, errors)
-    caveats = page.caveats(few, mains, best, _calibrated(few, entries_of, samples.models, case.y), gaps)
+    winner = best_policy(few, mains, asked, rng=few.rng) if len(mains) > 1 else None
+    gaps = _between_groups(few, mains, costs=False)
+    caveats = page.caveats(few, mains, _calibrated(few, entries_of), gaps)
     tied = () if winner is None else winner.notes
-    told = *notes, *said, *short, *asked.notes, *tied, *more, *_few_in_groups(few, groups), *caveats
+    told = *notes, *said, *short, *asked.notes, *tied, *more, *caveats
     rules = {e.model: e.rule for e in mains}
     told = tuple(dict.fromkeys(told))
     return Report(
         rule=rules[mains[0].model] if len(set(rules.values())) == 1 else rules,
-        best=best,
+        best=_best(few, mains, rungs, errors),
         winner=winner,
         differences=differences,
         against_constant=_against_constant(few, mains),
-        groups=groups,
+        groups=_group_table(few, mains),
         constraint=_constraint(case, fits, every, priors),
         scenarios=_scenarios(case, fits, declared, priors, order),
         notes=told,
@@ -1311,16 +1263,6 @@ def _levels_of(fits: CrossFit, entry: Decided, shifted: bool):
     if entry.rule == "as given" or len(fits.samples.costs.classes) != 2 or not fitted:
         return None
     return partial(fits.levels, entry.model, entry.rule, shifted=shifted)  # type: ignore[arg-type]  # a rule
-
-
-def _in_sample(case: _Case, fits: CrossFit, declared: dict) -> dict:
-    "What each model costs at the sample's own priors, decided for these."
-    found = {}
-    for name, rule in declared.items():
-        policy = fits.decide(name, rule, capacity=case.capacity, posteriors=False)
-        costs = [case.cost(d, at_priors=False) for d in np.atleast_2d(policy.decisions)]
-        found[name] = float(np.mean(costs))
-    return found
 
 
 def _provenance(samples: Samples, seed) -> dict:
@@ -1381,41 +1323,28 @@ def _counts(report: Report) -> dict:
     for entry in mains if case.counted else ():
         kind, first = kinds([case.y, entry.decisions])
         columns = case.y[first], case.mixtures[entry.decisions[first]], np.bincount(kind, case.repeats)
-        y, shares, many = (column.tolist() for column in columns)
-        found[entry.model] = [[k, share, int(n)] for k, share, n in zip(y, shares, many)]
+        found[entry.model] = [*map(list, zip(*(column.tolist() for column in columns)))]
     return found
 
 
 def _month(recipe: Mapping, report: Report) -> dict:
-    "Model -> what a month's decisions cost, and these, in another report's order of classes and decisions."
-    order = []
+    "Model -> what a month's decisions cost, and these."
     for name in ("classes", "decisions"):
-        was, here = recipe[name], list(map(str, getattr(report, name)))
-        if sorted(was) != sorted(here):
-            raise ValueError(
-                f"last: its {name} are {was}, but this report has {here}; compare reports of one problem"
-            )
-        order.append([was.index(label) for label in here])
+        here = list(map(str, getattr(report, name)))
+        if recipe[name] != here:
+            ways = "compare reports of one problem"
+            raise ValueError(f"last: its {name} are {recipe[name]}, but this report has {here}; {ways}")
     if not recipe["models"]:
-        raise ValueError(
-            f"last: the report of {recipe['rows']} rows made on {recipe['date']} has weights, clusters or "
-            "costs of single rows, of which a recipe holds no counts; evaluate the rows of both months at "
-            "once, in groups by month, and compare the groups"
-        )
-    (classes, decisions), priors, found = order, recipe["settings"].get("priors"), {}
-    costs = CostMatrix(np.array(recipe["costs"])[np.ix_(classes, decisions)])
-    target = None if priors is None else np.array(priors)[classes]
-    options: dict = {"costs": costs, "method": report._case.method, "rng": 0}
+        ways = "evaluate the rows of both months at once, in groups by month, and compare the groups"
+        raise ValueError(f"last: weights, clusters and costs of single rows leave no counts; {ways}")
+    priors, costs, found = recipe["settings"].get("priors"), CostMatrix(recipe["costs"]), {}
     for name, kept in recipe["models"].items():
         y, shares, many = map(np.array, zip(*kept))
-        y = np.argsort(classes)[y]
-        at = as_priors(target, costs.classes, sizes=np.bincount(y, many, len(classes)))
-        paid = Losses(y, at, priors is not None, repeats=many, mixed=shares[:, decisions], **options)
-        found[name] = paid, len(decisions) + np.arange(len(y))
+        at = as_priors(priors, costs.classes, sizes=np.bincount(y, many, len(costs.classes)))
+        options: dict = {"repeats": many, "mixed": shares, "method": report._case.method, "rng": 0}
+        paid = Losses(y, at, priors is not None, costs=costs, **options)
+        found[name] = paid, len(costs.decisions) + np.arange(len(y))
     return found
-
-
-_CHANGES = ("model", "what", "then", "now", "change", "low", "high")
 
 
 def _compare(report: Report, last) -> DataFrame:
@@ -1424,21 +1353,18 @@ def _compare(report: Report, last) -> DataFrame:
     if not isinstance(last, Mapping) or "models" not in last:
         raise ValueError(f"last: a Report or its recipe() is needed, got {last!r:.60}")
     then, now = (_month(one, report) for one in (last, report.recipe()))
-    names = [name for name in report.best["model"] if name in then]
+    names, tables = [name for name in report.best["model"] if name in then], []
     if not names:
-        raise ValueError(
-            f"last: its models are {[*then]}, but this report has {report.best['model'].tolist()}; "
-            "give models the names that they had"
-        )
+        ways = f"this report has {report.best['model'].tolist()}; give models the names that they had"
+        raise ValueError(f"last: its models are {[*then]}, but {ways}")
     whats = ("prevalence of", "errors in", "cost of an error in")
     said = ["cost per case", *(f"{what} {label}" for what in whats for label in report.classes)]
-    tables = []
     for name in names:
-        columns = {"what": said, "then": _parts(*then[name]), "now": _parts(*now[name])}
-        table = pandas().DataFrame(columns).assign(model=name, change=lambda f: f["now"] - f["then"])
+        columns = {"model": name, "what": said, "then": _parts(*then[name]), "now": _parts(*now[name])}
+        table = pandas().DataFrame(columns).assign(change=lambda f: f["now"] - f["then"])
         found = ask([_change(then[name], now[name])], confidence=report.confidence)
         table.loc[0, ["low", "high"]] = found.low[0], found.high[0]
-        tables.append(table[[*_CHANGES]])
+        tables.append(table)
     return pandas().concat(tables, ignore_index=True)
 
 
