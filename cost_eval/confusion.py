@@ -25,7 +25,6 @@ from cost_eval.core import (
     check_counts,
     check_range,
     check_scores,
-    check_total,
     check_weights,
     count_cells,
     dense,
@@ -401,8 +400,6 @@ class BinaryCounts(Result):
     def __post_init__(self):
         arrays = [_cell_array(getattr(self, name), name) for name in _CELLS]
         arrays = np.broadcast_arrays(*arrays)
-        if sum(float(a.max()) for a in arrays if a.size) >= 2**62:
-            check_total(np.stack(arrays), "tp, fp, fn, tn", 0)
         for name, value in zip(_CELLS, arrays):
             object.__setattr__(self, name, value[()])
 
@@ -561,7 +558,7 @@ def _cell_array(value, name: str) -> np.ndarray:
     if array.size and not (array.min() >= 0 and (array.dtype.kind != "f" or array.max() < np.inf)):
         hint = "; for two arrays of labels use BinaryCounts.from_labels(y_true, decisions)" * (array.ndim > 0)
         raise ValueError(f"{name}: counts must be finite numbers and at least 0, got {array}{hint}")
-    return wide(array, name)
+    return wide(array)
 
 # %% ../nbs/01_confusion.ipynb #4557adac
 @result

@@ -223,7 +223,7 @@ def _cost_table(costs, classes) -> CostMatrix:
     if costs is None:
         return CostMatrix.zero_one(len(labels), classes=labels)
     table: Any = as_costs(costs, classes=labels, one=True)
-    if cost_table(costs, labels)[1] is not None:
+    if cost_table(costs)[1] is not None:
         encode(classes, list(table.classes), "y", "the costs' classes")
         return table
     refuse_rows(table.array, len(labels))

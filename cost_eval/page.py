@@ -15,7 +15,7 @@ from .core import Axes, DataFrame, Figure, Numbers
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
            'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines',
            'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html',
-           'brief_html', 'panel_image', 'web_page', 'markdown_page', 'flat_metrics', 'as_dict']
+           'brief_html', 'panel_image', 'web_page', 'markdown_page', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64

@@ -72,7 +72,7 @@ def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities")
             f"{name}, costs: one table and one (K, M) matrix are needed, got {p.shape}, {c.shape}"
         )
     counted = labelled(probabilities, name)[1:]
-    known = cost_table(costs, counted[0])[1:]
+    known = cost_table(costs)[1:]
     labels = [of_costs if of_costs is not None else own for of_costs, own in zip(known, counted)]
     priced = CostMatrix(c, classes=labels[0], decisions=labels[1])
     if isinstance(probabilities, LabelledTable) or p.dtype.kind == "i":
