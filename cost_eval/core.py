@@ -343,7 +343,7 @@ def _few(labels) -> str:
 def unknown_name(value, known, name: str) -> str:
     "What to say of a name that is not among the known ones: the nearest of them, or all."
     named = {str(k).lower(): str(k) for k in known}
-    near = difflib.get_close_matches(str(value).lower(), named, n=3, cutoff=0.7)  # ppv is not nearly npv
+    near = difflib.get_close_matches(str(value).lower(), named, n=3, cutoff=0.75)  # ppv is not nearly npv
     if near:
         return f"{name}: {value!r} is unknown; did you mean {' or '.join(repr(named[k]) for k in near)}?"
     return f"{name}: {value!r} is unknown; there are {', '.join(named.values())}"
@@ -1044,10 +1044,12 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
     "What to say of an array that has no row for each class."
     forms = {1: "ExampleCosts(fp=..., fn=costs)", 2: "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"}
     form = forms.get(len(shape), "ExampleCosts.from_array(costs), of shape (N, K, M)")
+    if len(shape) == 2 and shape[1] == 4:
+        form = f"{form[:-1]}, tp=costs[:, 2], tn=costs[:, 3]) of the columns FP, FN, TP, TN"
     return (
         f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
-        f"decisions (CostMatrix({name}) says that they are classes; of one on its side give {name}.T). Costs "
-        f"of single rows are not guessed: say {form}"
+        f"decisions (CostMatrix({name}) says that they are classes; if its columns are, give "
+        f"np.asarray({name}).T). Costs of single rows are not guessed: say {form}"
     )
 
 

@@ -206,7 +206,7 @@ WRONG = {  # argument: what is wrong with it: how it is made of the right one, a
                           "y_true has 0|no samples|0 labels|needed|needs|no positive|no case|is known")},
     **dict.fromkeys(("decisions", "decisions_a", "decisions_b"),
                     {**TOO_FEW, "unknown": (with_entry(7, [0]), "7.* is not in")}),
-    "scores": {**TOO_FEW, "NaN": (with_entry(NAN, [1]), "NaN at position 1; drop"),
+    "scores": {**TOO_FEW, "NaN": (with_entry(NAN, [1]), "nan at position 1; drop"),
                "text": (lambda good: np.array(["a"] * len(good)), "expected numbers")},
     "posteriors": {**TOO_FEW, "NaN": (with_entry(NAN, 1), "nan"), "negative": (lambda good: with_entry(-.5,
         1)(good), "negative value -0.5; .*softmax|got -0.5"),
