@@ -136,7 +136,7 @@ IntervalMethod = Literal[
     "betting",
     "binomial_ends",
 ]
-PanelName = Literal["ladder", "map", "differences", "decision curve", "reliability"]
+PanelName = Literal["ladder", "map", "differences"]
 
 # %% ../nbs/00_core.ipynb #5eceeb6b
 def dense(values, name: str) -> np.ndarray:

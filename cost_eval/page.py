@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .core import Axes, DataFrame, Figure, Numbers
 
 # %% auto #0
-__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
+__all__ = ['RULES_IN_WORDS', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
            'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines',
            'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html',
            'brief_html', 'panel_image', 'web_page', 'markdown_page', 'as_dict']
@@ -28,7 +28,6 @@ from importlib import resources
 import numpy as np
 from scipy.special import logit
 
-from .bootstrap import Sample, sample_interval
 from .comparisons import Losses
 from cost_eval.core import (
     Note,
@@ -45,9 +44,8 @@ from cost_eval.core import (
     result,
 )
 from .costs import CostMatrix
-from .decisions import reliability
 from .mean_law import share_above
-from .plotting import COLORS, STYLE, display_name, ensure_axes, label_lines
+from .plotting import COLORS, STYLE, display_name, ensure_axes
 
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
@@ -536,23 +534,6 @@ def _rejects(n, a, level) -> np.ndarray:
         found[open_] = 2 * share_above(n[open_], a[open_], ones, zeros, rough=True) < level
     return found
 
-# %% ../nbs/58_page.ipynb #223fd14a
-def _cost_lines(report, lines: list, cost_ratios: np.ndarray, prevalence: float) -> np.ndarray:
-    """(S, 3, L) what each model costs along a column of the map, deciding anew at each point, in units of a
-    false positive, and the ends of intervals, each class a sample of its own.
-    """
-    case, r, p = report._case, cost_ratios, prevalence
-    odds, place = np.unique(np.round(np.log(r * p / (1 - p)), 12), return_inverse=True)
-    size, price = case.effective_sizes.astype(float), np.stack([np.full(len(r), 1 - p), p * r], -1)
-    found = []
-    for line in lines:
-        wrong = _joint_rates(case, [_levels(line, odds)], len(odds))[0, 0].T[place]  # (L, 2) of each class
-        m = np.round(size[:, None] * np.stack([wrong, 1 - wrong], -1), 9)
-        a = price[..., None] * np.array([1.0, 0.0])
-        asked = sample_interval(Sample(m, a, kind="strata"), confidence=report.confidence)
-        found.append((asked.mean, asked.low, asked.high))
-    return np.array(found)
-
 # %% ../nbs/58_page.ipynb #81a50b3f
 _STRONG = (*COLORS[:2], "#4d4d4d", "#767676", "#9a9a9a", "#bcbcbc")
 
@@ -673,13 +654,8 @@ def why_no_map(report: Any) -> str:
         return "the map moves every cut with the costs, and these are held by what is required"
     if not 0 < case.priors[1] < 1:
         return "the map needs both classes, with priors above 0"
-    for line in report._lines:
-        if line.levels is None and line.rule != "as given":
-            return (
-                f"{line.name} would decide anew at other costs ({line.rule}), but this report does not "
-                "hold its calibrated scores: a class is too small to calibrate"
-            )
-    return ""
+    held = [one.name for one in report._lines if one.levels is None and one.rule != "as given"]
+    return f"a class is too small to calibrate {held[0]}, so that it could decide anew" if held else ""
 
 # %% ../nbs/58_page.ipynb #58le0003
 def _change(report) -> str:
@@ -844,24 +820,22 @@ def constraint_words(report: Any) -> list[str]:
     >>> constraint_words(report)[0].partition(" (")[0]
     'model has out of fold fpr 0, with at most 0 required'
     """
-    table, level = report.constraint, percent(report.confidence)
-    own = table[table["model"] == report.best.loc[0, "model"]]
-    if not len(own):
-        return []
-    words = []
-    for row, one in zip(own.to_dict("records"), report._case.require):
+    table, level, words = report.constraint, percent(report.confidence), list[str]()
+    own = table[table["model"] == report.best.loc[0, "model"]].to_dict("records")
+    for row, one in zip(own, report._case.require or ()):
         side = "least" if one.least else "most"
         short = row["reached"] < one.limit if one.least else row["reached"] > one.limit
         asked = f"with at {side} {four_digits(one.limit)} required"
         sure = f"{level} interval {_ends(row)}{', so it falls short' if short else ''}"
         words.append(f"{one.name} {four_digits(row['reached'])}, {asked} ({sure})")
-    price = own.iloc[0]
-    ends = f"{four_digits(price['price_low'])} to {four_digits(price['price_high'])}"
-    more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
-    more = more if price["price"] else "nothing"
+    if not words:
+        return []
+    ends = {end: own[0][f"price_{end}"] for end in ("low", "high")}
+    more = f"{four_digits(own[0]['price'])} per case ({level} interval {_ends(ends)})"
     return [
-        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against the same model "
-        "without it. Only samples that took no part can show whether the installed rule keeps to it."
+        f"{own[0]['model']} has out of fold {'; '.join(words)}. That costs "
+        f"{more if own[0]['price'] else 'nothing'} against the same model without it. Only samples that took "
+        "no part can show whether the installed rule keeps to it."
     ]
 
 # %% ../nbs/58_page.ipynb #361ea1be
@@ -992,34 +966,18 @@ def short_ladder(report: Any) -> DataFrame:
     return ladder if len(constant) <= 4 else ladder.drop(constant.index[:-2])
 
 # %% ../nbs/58_page.ipynb #2c2566f9
-ABOUT = {
-    "population": "who was sampled, where and when",
-    "outcome": "how the true class was found out",
-    "costs named by": "whose costs these are, and how they were asked for",
-    "use": "who decides with it, about whom",
-}
-
-
-def _for_the_record(report, about: Mapping[str, Any] | None) -> DataFrame:
+def _for_the_record(report) -> DataFrame:
     "What a report on paper should say, beside its lines and tables."
-    about = {str(k): str(v) for k, v in (about or {}).items()}
-    said = [(item, about.pop(item, f"not stated ({hint})")) for item, hint in ABOUT.items()]
-    made, counted = report.provenance, zip(report.classes, report._case.samples_of_classes)
-    sizes = ", ".join(f"{label} {size}" for label, size in counted)
-    rows = [
-        *said,
-        *about.items(),
-        ("samples", f"{report.n}: {sizes}"),
-        ("models", "; ".join(f"{name}: {words}" for name, words in report.taken.items())),
-        ("uncertainty", f"{percent(report.confidence)} intervals; what is promised: {report.guarantee}."),
-        ("made by", ", ".join(f"{key} {value}" for key, value in made.items())),
-    ]
-    return pandas().DataFrame(rows, columns=["item", "what there is to say"])
+    sizes = zip(report.classes, report._case.samples_of_classes)
+    rows = {
+        "samples": f"{report.n}: {', '.join(f'{label} {size}' for label, size in sizes)}",
+        "models": "; ".join(f"{name}: {words}" for name, words in report.taken.items()),
+        "uncertainty": f"{percent(report.confidence)} intervals; what is promised: {report.guarantee}.",
+        "made by": ", ".join(f"{key} {value}" for key, value in report.provenance.items()),
+    }
+    return pandas().DataFrame(rows.items(), columns=["item", "what there is to say"])
 
 # %% ../nbs/58_page.ipynb #ee0d75a4
-_MOST_MODELS = 6  # that a panel of curves shows
-
-
 def _plot_ladder(report, ax):
     "Cost of every rung with its interval."
     rungs = short_ladder(report)
@@ -1060,54 +1018,11 @@ def _bar(ax, k: int, row, value: str, color: str):
     ax.plot(ends, [k, k], color=color, ls="-", lw=5, alpha=0.6, solid_capstyle="butt")
     ax.plot(row[value], k, "o", color="black", ms=4)
 
-# %% ../nbs/58_page.ipynb #a5a346bd
-def _mark_here(ax, x):
-    "A vertical line at the report's own prevalence or threshold."
-    ax.axvline(x, color="0.3", ls=":", lw=1)
-    place = {"xycoords": ax.get_xaxis_transform(), "xytext": (3, -2), "textcoords": "offset points"}
-    ax.annotate("here", (x, 1), va="top", fontsize=9, weight="bold", **place)
-
-# %% ../nbs/58_page.ipynb #500701bf
-def _plot_decision_curves(report, ax):
-    "Net benefit against the threshold probability 1/(1 + cost ratio): a column of the map."
-    prevalence, own = report.priors[1], 1 / (1 + report.costs.cost_ratio)
-    threshold = np.linspace(0, min(1, 4 * max(own, prevalence)), 102)[1:-1]
-    lines, odds = report._lines[:_MOST_MODELS], threshold / (1 - threshold)
-    for k, costs in enumerate(_cost_lines(report, lines, 1 / threshold - 1, prevalence)):
-        benefit, *ends = prevalence - odds * costs
-        seen = np.where(benefit < -0.15 * prevalence, np.nan, benefit)  # its name is put where it ends
-        ax.plot(threshold, seen, color=model_color(k), ls="-", lw=1.5, label=lines[k].name)
-        ax.fill_between(threshold, *ends, color=model_color(k), alpha=0.2, lw=0)
-    for everybody in (prevalence - odds * (1 - prevalence), 0 * odds):
-        ax.plot(threshold, everybody, color="0.5", ls="--", lw=0.8)
-    ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
-    ax.set_title("decision curve; dashed: all, none", fontsize=10)
-    ax.locator_params(axis="x", nbins=5)
-    _mark_here(ax, own)
-    label_lines(ax)
-
-
-def _plot_calibration(report, ax):
-    "Reliability of the posteriors as they were handed over, and after calibration (dotted)."
-    ax.plot([0, 1], [0, 1], color="0.6", ls="-", lw=0.8)
-    positive = report._case.y == 1
-    for k, (name, raw, calibrated) in enumerate(report._scored[:_MOST_MODELS]):
-        for p, style in ((raw, "o-"), (calibrated, ".:")):
-            if p is not None:
-                found = reliability(positive, p, bins=10)
-                label = name if style == "o-" or raw is None else None
-                ax.plot(found.predicted, found.observed, style, color=model_color(k), ms=4, lw=1, label=label)
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
-    label_lines(ax)
-    ax.set_title("reliability; dotted: calibrated", fontsize=10)
-
 # %% ../nbs/58_page.ipynb #87092b44
 PANELS = {
     "ladder": (_plot_ladder, "cost of every constant decision, model and rule with intervals"),
     "map": (lambda report, ax: report.robustness().plot(ax), "cheapest model by prevalence and cost ratio"),
     "differences": (_plot_differences, "differences in cost of pairs of models with intervals"),
-    "decision curve": (_plot_decision_curves, "net benefit of each model by threshold with bands"),
-    "reliability": (_plot_calibration, "share of positives by mean posterior"),
 }
 
 
@@ -1131,14 +1046,10 @@ def panels_of(report: Any) -> list[str]:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> panels_of(report)
-    ['ladder', 'map', 'differences', 'decision curve']
+    ['ladder', 'map', 'differences']
     """
-    shown = ["ladder"] if why_no_map(report) else ["ladder", "map"]
-    shown += ["differences"] if len(report.differences) else []
-    if "map" in shown:
-        shown += ["decision curve"]
-        shown += ["reliability"] if report._scored else []
-    return shown
+    there = {"map": not why_no_map(report), "differences": len(report.differences) > 0}
+    return [name for name in PANELS if there.get(name, True)]
 
 
 def draw_panel(report: Any, panel: str, ax: Axes | None = None) -> Axes:
@@ -1230,15 +1141,13 @@ _TABLES = {  # what of the report stands on a page, under which title; report.ht
 }
 
 
-def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]:
+def sections(report: Any) -> list[tuple]:
     """What stands on a page: titles, each with a data frame of at most 200 rows.
 
     Parameters
     ----------
     report : Report
         from `evaluate`
-    about : mapping, optional
-        what only people know, some of `ABOUT`, and anything else
 
     Returns
     -------
@@ -1258,7 +1167,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         "costs": report.costs.to_frame().rename_axis(columns=None).reset_index(),
         "ladder": short_ladder(report),
         "breakdown": report.breakdown(),
-        "record": _for_the_record(report, about),
+        "record": _for_the_record(report),
     }
     frames = {title: made[name] if name in made else getattr(report, name) for name, title in _TABLES.items()}
     costs, *others = [one for one in frames.items() if len(one[1])]  # costs: classes as they are
@@ -1369,8 +1278,8 @@ def brief_html(report: Any) -> str:
     return _paragraphs(summary_lines(report)) + frame_html(short_ladder(report))
 
 
-def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
-    """A panel as an image, in the book's style whatever is the reader's.
+def panel_image(report: Any, panel: str) -> bytes:
+    """A panel as a PNG image, in the book's style whatever is the reader's.
 
     Parameters
     ----------
@@ -1378,8 +1287,6 @@ def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
         from `evaluate`
     panel : str
         one of `panels_of`
-    kind : str, default "png"
-        "png" or "svg"
 
     Returns
     -------
@@ -1399,8 +1306,7 @@ def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
     with optional_import("matplotlib", extra="book").rc_context(STYLE):
         figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)))
         draw_panel(report, panel, figure.subplots())
-        made = {"Software": None} if kind == "png" else {"Date": None}
-        figure.savefig(buffer, format=kind, dpi=180, metadata=made)
+        figure.savefig(buffer, format="png", dpi=180, metadata={"Software": None})
     return buffer.getvalue()
 
 
@@ -1433,25 +1339,16 @@ def _card(report, currency: str, per_year: float | None) -> dict:
         return {"do": do, "facts": facts}
     table = report.against_constant
     low, high = table.loc[table["model"] == v.model, ["low", "high"]].iloc[0]
-    if per_year is not None:
-        way = -1 if high < 0 else 1
-        first, last = sorted((way * per_year * low, way * per_year * high))
-        cases = f"{money(first)} to {money(last)} ({level}) on {four_digits(per_year)} cases"
-        saves = "saved a year" if low > 0 else "dearer a year" if way < 0 else "saved a year, if above 0"
-        yearly = f"{money(way * per_year * v.saving)} a year"
-        facts.append((f"{v.model} against {v.naive}", yearly, f"{saves}: {cases}"))
+    if per_year is not None and v.state != "no model":
+        saved = f"{money(per_year * low)} to {money(per_year * high)} ({level})"
+        cases = f"saved{', if above 0' * bool(low <= 0)}: {saved} on {four_digits(per_year)} cases"
+        facts.append((f"{v.model} against {v.naive}", f"{money(per_year * v.saving)} a year", cases))
     sure = "told apart" if v.state == "use" or low * high > 0 else "not told apart"
     facts.append(("how sure", f"{sure} from {v.naive}", "conservative line"))
     return {"do": do, "facts": facts}
 
 
-def web_page(
-    report: Any,
-    about: Mapping[str, Any] | None = None,
-    title: str | None = None,
-    currency: str = "",
-    per_year: float | None = None,
-) -> str:
+def web_page(report: Any, title: str | None, currency: str, per_year: float | None) -> str:
     """The whole page, by the template `report.html`: verdict, picture, what would change it, what to check,
     pictures, tables.
 
@@ -1459,7 +1356,7 @@ def web_page(
     ----------
     report : Report
         from `evaluate`
-    about, title, currency, per_year : optional
+    title, currency, per_year
         as for `Report.to_html`
 
     Returns
@@ -1478,7 +1375,7 @@ def web_page(
     >>> from cost_eval.report import evaluate
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> "<h3>The ladder</h3>" in web_page(report, None, None, "euros", 12_000)
+    >>> "<h3>The ladder</h3>" in web_page(report, None, "euros", 12_000)
     True
     """
     if per_year is not None:
@@ -1486,7 +1383,6 @@ def web_page(
     jinja = optional_import("jinja2", extra="book")
     make = jinja.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string
     first, *others = panels_of(report)
-    tables = [{"title": name, "rows": frame_html(frame)} for name, frame in sections(report, about)]
     return make(resources.files("cost_eval").joinpath("report.html").read_text("utf-8")).render(
         title=_TITLE if title is None else title,
         answers=answers(report),
@@ -1495,19 +1391,17 @@ def web_page(
         map=report.robustness().words() if "map" in others else "",
         caveats=grave_first(report.notes) or [_check(report)],
         pictures=[_picture(report, panel) for panel in others],
-        tables=tables,
+        tables=[{"title": name, "rows": frame_html(frame)} for name, frame in sections(report)],
     )
 
 # %% ../nbs/58_page.ipynb #8e0a7adb
-def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
+def markdown_page(report: Any) -> str:
     """The page as Markdown, which Word processors and trackers read (pandoc report.md -o report.docx).
 
     Parameters
     ----------
     report : Report
         from `evaluate`
-    about : mapping, optional
-        what only people know
 
     Returns
     -------
@@ -1524,7 +1418,7 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
     '# What the predictions cost'
     """
     parts = [f"# {_TITLE}", *sentences(report)]
-    for title, frame in sections(report, about):
+    for title, frame in sections(report):
         shown = frame.head(200).to_csv(index=False, header=False, float_format=_number)
         rows = [[*map(str, frame.columns)], ["---"] * frame.shape[1], *csv.reader(io.StringIO(shown))]
         table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
@@ -1532,18 +1426,6 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
     return "\n\n".join(parts) + "\n"
 
 # %% ../nbs/58_page.ipynb #60bc2a18
-_FRAMES = (
-    *("ladder", "differences", "best", "against_constant", "alternatives"),
-    *("areas", "groups", "group_differences", "constraint", "scenarios"),
-)
-
-
-_SINGLE = (
-    *("n", "confidence", "rule", "guarantee", "classes", "decisions"),
-    *("priors", "sample_priors", "notes", "taken", "provenance"),
-)
-
-
 def as_dict(report: Any) -> dict:
     """Plain Python values, fit for JSON; undefined numbers are None.
 
@@ -1566,13 +1448,15 @@ def as_dict(report: Any) -> dict:
     >>> as_dict(report)["best"][0]["model"]
     'bold'
     """
-    frames = {name: getattr(report, name).to_dict("records") for name in _FRAMES}
-    values = {name: getattr(report, name) for name in _SINGLE}
-    tables = {"costs": report.cost_array, **frames, "summary": summary_lines(report)}
-    text = json.dumps({**values, **tables}, default=_plain_value)
-    return json.loads(text, parse_constant=lambda undefined: None)
+    fields = [name for name in report.__dataclass_fields__ if name[0] != "_" and name != "winner"]
+    names = [*fields, "ladder", "alternatives", "areas", "group_differences"]
+    found = {name: getattr(report, name) for name in names}
+    found |= {"costs": found.pop("cost_array"), "summary": summary_lines(report)}
+    return json.loads(json.dumps(found, default=_plain_value), parse_constant=lambda undefined: None)
 
 
 def _plain_value(value):
     "What JSON has no word for."
+    if hasattr(value, "columns"):
+        return value.to_dict("records")
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else str(value)

@@ -105,12 +105,9 @@ def _case_of(
     own = None if samples.own is None else samples.own.array
     clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
     given = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
-    how |= {"costs": samples.costs, "own": own, "groups": samples.groups}
     check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
-    how |= {
-        "rng": rng,
-        "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least),
-    }
+    heaviest = least if heaviest is None else _heaviest(samples, clusters, heaviest, least)
+    how |= {"costs": samples.costs, "own": own, "groups": samples.groups, "rng": rng, "heaviest": heaviest}
     if own is not None and all_costs is not None:
         costs, counting = all_costs
         how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
@@ -127,16 +124,13 @@ def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None
 
 def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
     "The stated weight of the heaviest unit, if none of these rows is heavier."
-    weight = samples.sample_weight
+    weight: Any = samples.sample_weight
     if weight is None and clusters is None:
         raise ValueError("heaviest: without weights and clusters each sample weighs 1; leave it out")
-    heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    sizes: Any = weight if clusters is None else np.bincount(clusters, weight)
-    seen = float(sizes.max())
+    seen = float((weight if clusters is None else np.bincount(clusters, weight)).max())
     seen = seen if least is None else max(seen, least)
-    if heaviest < seen * (1 - 1e-12):
-        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
-    return heaviest
+    hint = f"a unit weighs {seen:g}"
+    return check_range(heaviest, "heaviest", seen * (1 - 1e-12), ends="[)", shape=(), hint=hint)
 
 
 def _in_order(costs: ExampleCosts, classes) -> np.ndarray:
@@ -585,8 +579,8 @@ def _read_scenarios(scenarios, counting=None) -> tuple:
     if not isinstance(scenarios, Mapping) or not scenarios:
         want = "a mapping from names to costs is needed, as {'risk': costs, 'sales': costs}"
         raise ValueError(f"scenarios: {want}; got {scenarios!r:.60}")
-    whole = {name: None if counting is None else (costs, counting) for name, costs in scenarios.items()}
-    return tuple((str(name), costs, whole[name]) for name, costs in scenarios.items())
+    each = scenarios.items()
+    return tuple((str(name), one, None if counting is None else (one, counting)) for name, one in each)
 
 
 def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
@@ -777,11 +771,6 @@ class Report(Result):
         "What each model decides by its declared rule; equal rows counted."
         return self._few[0], [e for e in self._few[1] if e.main]
 
-    @property
-    def _scored(self) -> tuple:
-        "Posteriors of two classes, as handed over and calibrated."
-        return self._once("scored", lambda: _scored_models(self._inputs[0]))
-
     def _once(self, key, make):
         "What is made when it is first asked for."
         if key not in self._kept:
@@ -857,10 +846,9 @@ class Report(Result):
         case, row = self._case, self.best.set_index("model").loc[name]
         if row["rule"] in FITTED and not len(fits.folds):
             raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
-        given: dict = {"capacity": case.capacity, "require": case.require}
-        given["folds"] = fits.folds if len(fits.folds) else None
-        options = given | {"priors": fits.deployment, "otherwise": otherwise}
-        found = fit_rule(fits.samples, str(name), row["rule"], **options)
+        options: dict = _limits(case, fits.deployment) | {"otherwise": otherwise}
+        folds = fits.folds if len(fits.folds) else None
+        found = fit_rule(fits.samples, str(name), row["rule"], folds=folds, **options)
         expected = {end: float(row[end]) for end in ("cost", "low", "high")}
         expected |= {"confidence": self.confidence, "n": self.n}
         return DecisionRule(found.content | {"expected": expected, "made": self.provenance})
@@ -901,8 +889,8 @@ class Report(Result):
         ax : Axes, optional
             where to draw one panel
         panel : str, optional
-            "ladder" (the default with `ax`), "differences" where there are several models, and for two
-            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all
+            "ladder" (the default with `ax`), "differences" where there are several models, "map" for two
+            classes with one cost matrix; None without `ax`: all
 
         Returns
         -------
@@ -965,7 +953,6 @@ class Report(Result):
         title: str | None = None,
         currency: str = "",
         per_year: float | None = None,
-        about: Mapping[str, Any] | None = None,
     ) -> str:
         """One self-contained page for a colleague without Python: the verdict first. It prints on A4.
 
@@ -979,8 +966,6 @@ class Report(Result):
             unit of the costs, such as "euros"
         per_year : float, optional
             cases a year, for what the verdict saves in a year
-        about : mapping, optional
-            what only people know, for the record: "population", "outcome", "costs named by", "use", others
 
         Returns
         -------
@@ -992,22 +977,22 @@ class Report(Result):
         ValueError
             For cases a year that are not above 0.
         """
-        return _written(path, page.web_page(self, about, title, currency, per_year))
+        return _written(path, page.web_page(self, title, currency, per_year))
 
-    def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
+    def to_markdown(self, path: str | Path | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
 
         Parameters
         ----------
-        path, about : optional
-            as for `to_html`
+        path : path, optional
+            file to write
 
         Returns
         -------
         str
             the page
         """
-        return _written(path, page.markdown_page(self, about))
+        return _written(path, page.markdown_page(self))
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
@@ -1150,15 +1135,11 @@ def evaluate(
     said, counting = list[str](), None
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     if propensity is not None:  # nothing but weights, which say what a unit may weigh, too
-        same_rows(
-            y_true=y_true, propensity=propensity, sample_weight=sample_weight, models=models, costs=costs
-        )
+        rows = {"y_true": y_true, "propensity": propensity, "sample_weight": sample_weight}
+        same_rows(**rows, models=models, costs=costs)
         part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
-        y_true, given["sample_weight"], counting = (
-            part.y_true,
-            part.weight,
-            np.flatnonzero(part.possible_weight),
-        )
+        y_true, given["sample_weight"] = part.y_true, part.weight
+        counting = np.flatnonzero(part.possible_weight)
         units |= {"least": part.heaviest(clusters), "all_costs": (costs, counting)}
         said.append(
             f"{len(part.rows)} of {len(counting)} samples have a label; each stands for one over its "
@@ -1176,9 +1157,7 @@ def evaluate(
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
         if draws not in (None, 1):
-            raise ValueError(
-                f"draws: {draws}, but what is required is judged in one draw; leave one of them out"
-            )
+            raise ValueError(f"draws: {draws}, but what is required is judged in one; leave one out")
         draws = 1
     notes = [*said, *samples.notes, *([Note("pooled")] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
@@ -1192,19 +1171,6 @@ def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
     if weight is not None and not weight.all():
         rows = samples.counting if rows is None else rows[weight[rows] > 0]
     return (samples, None) if rows is None else (samples.take(rows), _Order(rows, len(samples), samples.ids))
-
-
-def _scored_models(fits: CrossFit) -> tuple:
-    """Of two classes: name, posteriors of the positive one as handed over, and calibrated; None where a model
-    has none.
-    """
-    found = []
-    for name, model in fits.samples.models.items() if len(fits.samples.costs.classes) == 2 else ():
-        if model.kind != "decisions":
-            p = fits.posteriors(name)
-            raw = model.values[:, 1] if model.kind == "posteriors" else None
-            found.append((name, raw, p[:, 1] if len(p) else None))
-    return tuple(found)
 
 
 def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order, draws) -> Report:
