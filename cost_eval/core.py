@@ -24,7 +24,6 @@ from typing import (
     TypeVar,
     cast,
     dataclass_transform,
-    overload,
 )
 
 import numpy as np
@@ -64,13 +63,8 @@ class Row(Protocol[Item]):
     def __contains__(self, item: object, /) -> bool:
         "Of any thing it can be asked: a text could not."
 
-    @overload
     def __getitem__(self, index: int, /) -> Item:
         "One of them."
-
-    @overload
-    def __getitem__(self, index: slice, /) -> object:
-        "Some of them."
 
 
 class Typed(Protocol):
@@ -126,16 +120,7 @@ Rule = Literal["as given", "bayes", "calibrated", "tuned"]
 CurveKind = Literal["roc", "pr", "lift", "gain"]
 AreaRule = Literal["exact", "trapezoid", "step"]
 Average = Literal["macro", "weighted", "harmonic", "micro"]
-IntervalMethod = Literal[
-    "auto",
-    "normal",
-    "bcost",
-    "bdelta_cost",
-    "percentile",
-    "clopper_pearson",
-    "betting",
-    "binomial_ends",
-]
+IntervalMethod = str  # a name of METHODS: others can be added
 PanelName = Literal["ladder", "map", "differences"]
 
 # %% ../nbs/00_core.ipynb #5eceeb6b
@@ -267,17 +252,15 @@ NOTES = {  # code -> words
     "{area:.2f}). If these are the probabilities of {other!r}, give Posteriors(values, classes=[{turned}]).",
     "turned scores": "{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If "
     "these are the scores of {other!r}, give Scores(-values).",
-    "ids": "{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-    "one by one they make every interval too short. Give the ids as clusters=, too.",
-    "pooled": "The predictions are pooled from cross-validation: they stand for a way of making models, not "
-    "for the model in use, and the intervals leave out how much the models of other training sets would "
-    "differ (training_variation shows it; chapter 23 measures how often such an interval holds).",
+    "ids": "{repeated} of the {n} rows have an id that stood before: rows of one id vary together. Give the "
+    "ids as clusters=, too, or every interval is too short.",
+    "pooled": "The predictions are pooled from cross-validation: the intervals leave out how much the models "
+    "of other training sets would differ (training_variation shows it).",
     "class missing": "{model}: a class is missing outside one fold{so}.",
     "class small": "Class {label} has {smallest} {what}: nothing can be calibrated or tuned.",
     "no threshold": "{model}: scores need a threshold, so everybody got {constant}.",
-    "elsewhere": "{model}: its posteriors were taken to be right at the sample's shares of the classes, and "
-    'moved from there to the priors. If they are right elsewhere, Posteriors(values, priors="deployment") or '
-    "priors=shares says so.",
+    "elsewhere": "{model}: its posteriors were moved from the sample's shares of the classes to the priors. "
+    'If they are right elsewhere, Posteriors(values, priors="deployment") or priors=shares says so.',
     "within": "{model}: {kept} of {wanted} positive decisions were within the capacity ({how}).",
     "draws": "Over {draws} draws of the folds the Monte Carlo error of the cost of {who} is still "
     "{worst:.2g} of half its interval; draws= takes more.",
@@ -954,7 +937,7 @@ def cost_table(costs, name: str = "costs") -> tuple:
     if isinstance(costs, Mapping):
         return _outcome_costs(costs, name), None, None
     if hasattr(costs, "columns") and not bare_frame(costs):
-        return _one_last(*frame_costs(costs, name))
+        return frame_costs(costs, name)
     values = dense(costs, name)
     if values.ndim == 0:
         ways = "of fn to fp give CostMatrix.from_ratio(number)"
@@ -973,16 +956,6 @@ def _outcome_costs(costs: Mapping, name: str) -> np.ndarray:
     if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
         raise ValueError(f"{name}: of single rows, {NO_ROWS}")
     return cost_values([[tn, fp], [fn, tp]], name)
-
-
-def _one_last(values, rows: tuple, columns: tuple) -> tuple:
-    "A table whose labels are 1 and 0, or True and False: the positive class second, whatever order they had."
-    known = [written(label) for label in rows]
-    if known not in (["1", "0"], ["True", "False"]):
-        return values, rows, columns
-    order = list(range(len(columns)))
-    order[:2] = order[:2] if [written(label) for label in columns[:2]] != known else (1, 0)
-    return values[::-1, order], rows[::-1], tuple(columns[j] for j in order)
 
 
 def bare_frame(frame) -> bool:
@@ -1013,6 +986,8 @@ def frame_costs(frame, name: str) -> tuple:
     more = set(map(written, columns)) < set(known)  # decisions that are no classes: named in the columns
     sides = axis_kind(below), axis_kind(beside or across)
     refuse_turned(name, *(("decision", "") if more and not any(sides) else sides))
+    if [*known] in (["1", "0"], ["True", "False"]):
+        raise ValueError(f"{name}: the second class is the positive one, here {rows[1]}; turn the rows")
     decisions = tuple(known.get(written(label), label) for label in columns)
     return cost_values(values, name), tuple(rows), decisions
 
@@ -1105,9 +1080,8 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
     if isinstance(priors, Mapping) or (hasattr(priors, "index") and hasattr(priors, "to_dict")):
         priors = dict(priors)
         wanted = tuple(range(len(priors) if K is None else K)) if classes is None else tuple(classes)
-        given = tuple(priors)
-        values = numbers([priors[label] for label in given], name)
-        priors = values[order_of(given, wanted, name, "the classes", "classes")]
+        values = numbers(list(priors.values()), name)
+        priors = values[order_of(tuple(priors), wanted, name, "the classes", "classes")]
     p = numbers(priors, name)
     if p.ndim == 0 and K is not None and K != 2:
         raise ValueError(f"{name}: one number is for two classes, there are {K}; give one each")
@@ -1118,13 +1092,10 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
         many = "one prior per class" if K is None else f"{K} priors, one per class"
         raise ValueError(f"{name}: expected {many}, got shape {p.shape}")
     rows = p.reshape(-1, p.shape[-1])
-    bad = ~(np.isfinite(rows).all(1) & (rows >= 0).all(1))
-    if bad.any():
-        raise ValueError(f"{name}: must be finite and not negative, got {rows[bad.argmax()]}")
-    total = rows.sum(1)
-    off = np.abs(total - 1) > 1e-6
-    if off.any():
-        raise ValueError(f"{name}: sum to {total[off.argmax()]:.6g}, not 1; divide them by their sum")
+    good = np.isfinite(rows).all(1) & (rows >= 0).all(1) & (np.abs(rows.sum(1) - 1) <= 1e-6)
+    if not good.all():
+        got = f"{rows[good.argmin()]}, which sum to {rows[good.argmin()].sum():.6g}"
+        raise ValueError(f"{name}: must be at least 0 and sum to 1, got {got}; divide them by their sum")
     return p
 
 

@@ -32,7 +32,6 @@ from .comparisons import Losses
 from cost_eval.core import (
     Note,
     Result,
-    check_choice,
     check_range,
     code_of,
     estimand,
@@ -996,12 +995,9 @@ def _plot_ladder(report, ax):
 
 
 def _plot_differences(report, ax):
-    "Each pair of models, or each against the cheapest where there are many: difference and interval."
+    "Each pair of models, the twelve closest where there are more: difference and interval."
     pairs = report.differences
-    if len(pairs) > 12:
-        top = report.best.loc[0, "model"]
-        pairs = pairs[(pairs["first"] == top) | (pairs["second"] == top)]
-        pairs = pairs.loc[pairs["difference"].abs().sort_values().index[:12]]
+    pairs = pairs.loc[pairs["difference"].abs().sort_values().index[:12].sort_values()]
     for k, row in enumerate(pairs.to_dict("records")):
         _bar(ax, k, row, "difference", COLORS[0])
     ax.axvline(0, color="0.4", ls="--", lw=1)
@@ -1083,7 +1079,6 @@ def draw_panel(report: Any, panel: str, ax: Axes | None = None) -> Axes:
     >>> draw_panel(report, "ladder").get_xlabel()
     'cost per case'
     """
-    check_choice(panel, tuple(PANELS), "panel")
     if panel not in panels_of(report):
         why = f" ({why_no_map(report)})" if panel == "map" else ""
         raise ValueError(f"panel: this report has no {panel!r}{why}; it has {', '.join(panels_of(report))}")
@@ -1240,18 +1235,8 @@ def frame_html(frame: DataFrame) -> str:
     True
     """
     with pandas().option_context("display.max_colwidth", None):
-        text = frame.head(200).to_html(index=False, float_format=_number, na_rep="", border=0)
+        text = frame.head(200).to_html(index=False, float_format=four_digits, na_rep="", border=0)
     return text + (f"<p>{len(frame) - 200} more rows.</p>" if len(frame) > 200 else "")
-
-
-def _number(value: float) -> str:
-    "Four digits; nothing is 0, not -0."
-    return f"{value + 0.0:.4g}"
-
-
-def _paragraphs(lines: list[str]) -> str:
-    "Sentences, whose words are no markup."
-    return "".join(f"<p>{escape(line)}</p>\n" for line in lines)
 
 
 def brief_html(report: Any) -> str:
@@ -1275,7 +1260,8 @@ def brief_html(report: Any) -> str:
     >>> brief_html(report).startswith("<p>Read: 80 samples (0 50 %, 1 50 %).")
     True
     """
-    return _paragraphs(summary_lines(report)) + frame_html(short_ladder(report))
+    said = "".join(f"<p>{escape(line)}</p>\n" for line in summary_lines(report))
+    return said + frame_html(short_ladder(report))
 
 
 def panel_image(report: Any, panel: str) -> bytes:
@@ -1419,7 +1405,7 @@ def markdown_page(report: Any) -> str:
     """
     parts = [f"# {_TITLE}", *sentences(report)]
     for title, frame in sections(report):
-        shown = frame.head(200).to_csv(index=False, header=False, float_format=_number)
+        shown = frame.head(200).to_csv(index=False, header=False, float_format=four_digits)
         rows = [[*map(str, frame.columns)], ["---"] * frame.shape[1], *csv.reader(io.StringIO(shown))]
         table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
         parts += [f"## {title}", table]

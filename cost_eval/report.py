@@ -1258,10 +1258,6 @@ def _recipe(report: Report) -> dict:
     asked = {name: value for name, value in report._asked.items() if value is not None}
     again = [k for k, value in asked.items() if k in _PER_ROW and np.ndim(value) or k == "scenarios"]
     settings = {name: _kept(value) for name, value in asked.items() if name not in again}
-    fits, declared, *_ = report._inputs
-    many = {fits.many[name] for name in declared if declared[name] in FITTED and fits.rules(name)[1:]}
-    if len(many) == 1:  # else as many as each takes
-        (settings["draws"],) = many
     if "priors" in settings:
         settings["priors"] = report.priors.tolist()
     if not isinstance(settings.get("rng", 0), int):
