@@ -433,8 +433,9 @@ def check_integer(value, name: str, low: int = 0, high: float = 2**63 - 1, *, hi
     except TypeError:
         whole = check_range(value, name, shape=())
     if whole != int(whole) or not low <= whole <= high:
-        limits = f"at least {low}" if high == 2**63 - 1 else f"from {low} to {high:g}"
-        raise ValueError(f"{name}: must be a whole number, {limits}, got {value}{hint and '; ' + hint}")
+        limits = f"at least {low}" if whole < low and high == 2**63 - 1 else f"from {low} to {high:g}"
+        limits = limits if whole == int(whole) else "a whole number"
+        raise ValueError(f"{name}: must be {limits}, got {value}{hint and '; ' + hint}")
     return int(whole)
 
 
@@ -1095,7 +1096,7 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
     good = np.isfinite(rows).all(1) & (rows >= 0).all(1) & (np.abs(rows.sum(1) - 1) <= 1e-6)
     if not good.all():
         got = f"{rows[good.argmin()]}, which sum to {rows[good.argmin()].sum():.6g}"
-        raise ValueError(f"{name}: must be at least 0 and sum to 1, got {got}; divide them by their sum")
+        raise ValueError(f"{name}: must be not negative and sum to 1, got {got}; divide them by their sum")
     return p
 
 

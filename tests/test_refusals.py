@@ -230,7 +230,7 @@ WRONG = {  # argument: what is wrong with it: how it is made of the right one, a
                                "ExampleCosts|equally likely matrices"),
               "rows of two": (lambda good: np.ones((iv.N, 2)) * [1,
         5], "ExampleCosts|equally likely matrices"), "a row": (lambda good: np.ones(iv.N), "ExampleCosts")},
-    "priors": {"summing to 1.1": (lambda good: [.5, .6], "sum to 1.1, not 1"), "three": (lambda good: [.2, .3,
+    "priors": {"summing to 1.1": (lambda good: [.5, .6], "sum to 1.1"), "three": (lambda good: [.2, .3,
         .5], "expected 2 priors"), "negative": (lambda good: [-.5, 1.5], "not negative"),
                "NaN": (lambda good: [NAN, 1], "finite"), "of other classes": (lambda good: {"a": .5, "b": .5},
         r"classes \['a', 'b'\]"), "in per cent": (lambda good: 25, "% is")},
