@@ -1401,7 +1401,7 @@ def non_inferiority_test(
     [False, True]
     """
     margin = check_range(margin, "margin", 0, ends="[)", shape=(), hint=".02 is 2 %")
-    if (cost_table(costs, labelled(joint, "joint")[1])[0] < 0).any():
+    if (cost_table(costs)[0] < 0).any():
         raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
     level = 2 * check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95") - 1
     return difference(_swapped(joint), costs, confidence=level, factor=1 + margin, **options)

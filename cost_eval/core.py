@@ -171,7 +171,7 @@ def _one_column(values) -> str:
     if hasattr(values, "columns"):
         return f"give the column that is meant, such as values[{list(values.columns)[-1]!r}]"
     if np.shape(values) == ():
-        return "give a list or an array with one for each sample"
+        return "give list(values), with one for each sample"
     return "give numpy.ravel(values)" if np.shape(values)[-1] == 1 else "give one column, values[:, j]"
 
 
@@ -222,13 +222,14 @@ class Rows:
         if any(len(own) != len(index) or _alike(own, index) for _, index in self.known):
             return  # another length has an error of its own
         for first, index in self.known:
+            counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
             alike = set(own) == set(index)
-            if not alike and (others or _only_numbered(own) or _only_numbered(index)):
+            if not alike and (others or counts):
                 continue
             said = f"the rows of {first} in another order" if alike else f"other rows than {first}"
-            said = f"its index has {said} ({_few(own)} against {_few(index)})"
-            hint = "ids" if first == "ids" else f"{first}.index"
-            raise ValueError(f"{name}: {said}; {remedy.format(first=hint)}")
+            said = f"{name}: its index has {said} ({_few(own)} against {_few(index)}); "
+            said += f"unless {counts} was only numbered (then give it its ids as index), " if counts else ""
+            raise ValueError(said + remedy.format(first="ids" if first == "ids" else f"{first}.index"))
         if self.known and not others:
             self.notes.append(
                 f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of "
@@ -941,18 +942,18 @@ def cost_table(costs, name: str = "costs") -> tuple:
         return frame_costs(costs, name)
     values = dense(costs, name)
     if values.ndim == 0:
-        ways = "of fn to fp give CostMatrix.from_ratio(number)"
-        raise ValueError(f"{name}: a matrix (K, M), a frame or dict(fp=, fn=), got {costs!r:.60}; {ways}")
+        ratio = f"; of fn to fp give CostMatrix.from_ratio({values})" * (values.dtype.kind in "biuf")
+        raise ValueError(f"{name}: a matrix, frame or dict(fp=, fn=) is needed, got {costs!r:.60}{ratio}")
     return cost_values(values, name), None, None
 
 
 def _outcome_costs(costs: Mapping, name: str) -> np.ndarray:
     "The table of a mapping from fp, fn, tp, tn to numbers."
-    for key in costs:
-        check_choice(key, OUTCOMES, name)
     for key in ("fp", "fn"):
         if key not in costs:
             raise ValueError(f"{name}: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
+    for key in costs:
+        check_choice(key, OUTCOMES, name)
     fp, fn, tp, tn = (numbers(costs.get(key, 0), f"{name}[{key!r}]") for key in OUTCOMES)
     if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
         raise ValueError(f"{name}: of single rows, {NO_ROWS}")
@@ -1096,7 +1097,7 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
     good = np.isfinite(rows).all(1) & (rows >= 0).all(1) & (np.abs(rows.sum(1) - 1) <= 1e-6)
     if not good.all():
         got = f"{rows[good.argmin()]}, which sum to {rows[good.argmin()].sum():.6g}"
-        raise ValueError(f"{name}: must be not negative and sum to 1, got {got}; divide them by their sum")
+        raise ValueError(f"{name}: must be finite, not negative and sum to 1, got {got}; divide by the sum")
     return p
 
 

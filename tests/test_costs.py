@@ -236,8 +236,8 @@ def test_as_many_rows_as_classes_is_a_matrix():
 
 
 @pytest.mark.parametrize("costs, said", [
-    ({}, "fp is missing"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "there are fp, fn, tp, tn"),
-    (dict(fp=1, fm=2), "there are fp, fn, tp, tn"), (pd.DataFrame([[0, 1], [9, 0], [1, 2]], ["a", "b", "wait"],
+    ({}, "fp is missing"), ({"a": {"x": 0, "y": 1}, "b": {"x": 1}}, "fp is missing"),
+    (dict(fp=1, fm=2), "fn is missing"), (dict(fp=1, fn=2, cost=3), "there are fp, fn, tp, tn"), (pd.DataFrame([[0, 1], [9, 0], [1, 2]], ["a", "b", "wait"],
         ["a", "b"]), "rows must be true classes"),
 ])
 def test_what_is_no_costs(costs, said):

@@ -342,7 +342,6 @@ CLASSES = {kind.__name__: kind for kind in (ce.Decisions, ce.Posteriors, ce.Scor
 NAMED = ce.CostMatrix(C, classes=["well", "ill"])
 OWN = ce.ExampleCosts(fp=1, fn=pd.Series(AMOUNT, IDS)[::-1])
 BACK = np.arange(60)[::-1]
-EITHER_WAY = pd.DataFrame(C, ["a", "b"], ["x", "y"])
 
 
 def cost(y=Y, models=P, costs=C, **options):
@@ -457,11 +456,8 @@ ADVICE = {
                              "dict(fp=..., fn=...)", lambda: cost(), "dict(fp=1, fn=5)"),
     "half of the costs": (lambda costs: cost(costs=costs), {"fp": 1}, "",
                           "dict(fp=..., fn=...)", lambda: cost(), "dict(fp=1, fn=5)"),
-    "a frame of costs that may lie either way": (lambda frame: decided(TWO, frame), EITHER_WAY, "frame",
-                                                 "frame.rename_axis('class')", lambda: decided(TWO)),
-    "a frame whose rows may be anything": (lambda **o: ce.CostMatrix.from_frame(EITHER_WAY, **o), {}, "",
-                                           "classes=...", lambda: ce.CostMatrix(C, classes=["a", "b"],
-        decisions=["x", "y"]), "classes=['a', 'b']"),
+    "a frame of costs on its side": (lambda frame: ce.CostMatrix.from_frame(frame), NAMED.to_frame().T, "frame",
+                                     "frame.T", lambda: NAMED),
     "posteriors of exactly 0": (lambda x: de.AffineCalibrator().fit(x, BY_CHANCE).alpha_, LOG_ZERO, "x",
                                 "np.log(np.maximum(p, 1e-12))",
                                 lambda: de.AffineCalibrator().fit(np.log(np.where(TWO < .02, 1e-12, TWO)),
