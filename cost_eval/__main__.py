@@ -191,11 +191,9 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
         ("html", "FILE", "the whole report as one page"),
         ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
         ("json", "FILE", "everything as JSON"),
-        ("metrics", "FILE", "flat names and numbers for an experiment tracker, as JSON"),
         ("save-recipe", "FILE", "the options and the counts as JSON, without any row: for --recipe"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
         ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
-        ("about", "ITEM=TEXT", "background for the page: population=..., 'costs named by=...'"),
     ),
 }
 _ROWS = {row[0]: row for rows in _GROUPS.values() for row in rows}
@@ -240,7 +238,7 @@ def _add(parser, *rows, required: tuple = ()):
         kind: dict = {"action": "store_true"}
         if metavar:
             kind = {"metavar": metavar, "type": _TYPES.get(name, str), "required": name in required}
-            kind |= {"action": "append"} if name in ("scenario", "about") else {}
+            kind |= {"action": "append"} if name == "scenario" else {}
         parser.add_argument(f"--{name}", help=what, **kind)
 
 
@@ -261,7 +259,7 @@ def _fill(commands):
     what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
     about = "what the predictions in a file cost, and which model is cheapest"
     usual = {"rule": "calibrated", "method": "auto", "confidence": 0.95, "seed": 0}
-    usual |= {"scenario": [], "about": []}
+    usual |= {"scenario": []}
     parser = _command(commands, _evaluate, "evaluate", about, ("files", "+", "FILE", what), **usual)
     for title, rows in _GROUPS.items():
         _add(parser.add_argument_group(title), *rows)
@@ -307,10 +305,9 @@ def _fill(commands):
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "html": lambda report, about: report.to_html(about=about),
-    "markdown": lambda report, about: report.to_markdown(about=about),
-    "json": lambda report, about: json.dumps(report.to_dict(), indent=1),
-    "metrics": lambda report, about: json.dumps(report.metrics(), indent=1),
+    "html": lambda report: report.to_html(),
+    "markdown": lambda report: report.to_markdown(),
+    "json": lambda report: json.dumps(report.to_dict(), indent=1),
 }
 _PER_ROW = {"group": "groups", "cluster": "clusters", "weight": "sample_weight", "fold": "folds", "id": "ids"}
 _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
@@ -325,7 +322,7 @@ def _evaluate(arguments):
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
-    about, costs, rule = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments), arguments.rule
+    costs, rule = _costs_of(arguments), arguments.rule
     scenarios, frame = _scenarios_of(arguments), _read_frame(arguments)
     rows, priced = _columns_of_rows(frame, arguments, *_PER_ROW), _with_columns(costs, frame)
     scenarios = {name: _with_columns(one, frame, "--scenario") for name, one in scenarios.items()}
@@ -355,7 +352,7 @@ def _evaluate(arguments):
         recipe = report.recipe() | {"options": _options(arguments)}
         _write(arguments.save_recipe, json.dumps(recipe, indent=1))
     for name, path in outputs.items():
-        _write(path, _WRITERS[name](report, about))
+        _write(path, _WRITERS[name](report))
     if installed:
         _write(arguments.save_rule, installed)
     return 0
@@ -685,7 +682,7 @@ def _numbers_of(text: str | None, option: str, form: str):
 
 def _pairs(texts: list, option: str, form: str) -> dict:
     "KEY=VALUE, several."
-    first = option in ("--about", "--scenario")  # of several marks the first; a path and a text may have more
+    first = option == "--scenario"  # of several marks the first; a path may have more
     pairs = [text.partition("=") if first else text.rpartition("=") for text in texts]
     bad = next((text for text, (key, mark, value) in zip(texts, pairs) if not (key and mark and value)), None)
     if bad is not None:

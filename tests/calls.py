@@ -419,7 +419,7 @@ COUNTS = {
     "CostMatrix.inverse_prior": lambda p: Call(p.shares),
     "CostMatrix.from_utilities": lambda p: Call(-p.prices),
     "CostMatrix.from_frame": lambda p: Call(
-        pd.DataFrame(p.prices, p.classes, p.choices).iloc[::-1, ::-1], classes=p.classes),
+        pd.DataFrame(p.prices, p.classes, p.choices).rename_axis("class")),
     "CostMatrix.with_abstain": lambda p: Call(p.named_costs, .5, label="wait"),
     "ExampleCosts": lambda p: Call(fp=1., fn=p.column(p.amounts), tp=-.5 if p.has("gain") else None).then(
         lambda costs: [costs, costs.mean(), costs.index]),
@@ -820,8 +820,7 @@ WIDGETS = ("interval", "capacity", "luck", "isocost", "tree_curves", "loan", "me
            "effective_weight", "ranking")
 DOORS = {
     "main evaluate": lambda p: {
-        what: Call(p.files, [command(p, *more, "--json", "@all.json", "--metrics", "@few.json")],
-                   ["all.json", "few.json"]).by(shell) for what, more in one_of(said(p), p).items()},
+        what: Call(p.files, [command(p, *more, "--json", "@all.json")], ["all.json"]).by(shell) for what, more in one_of(said(p), p).items()},
     "main pages": lambda p: Call(
         p.files,
         [command(p, "--html", "@page.html", "--markdown", "@page.md", "--scenario", "dear=@costs.csv")],

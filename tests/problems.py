@@ -251,13 +251,12 @@ class Problem:
 
     @cached_property
     def costs(self):
-        "A table of costs: with labels, as a frame or mapping; bare or by outcome where labels are numbers."
+        "A table of costs: with labels, as a frame; bare or by outcome where labels are numbers."
         form = self.rng("costs").random()
         if form < .4 and not self.has("named") and self.M == self.K:
             return self.outcomes if self.K == 2 and form < .2 else self.prices
         frame = pd.DataFrame(self.prices, self.classes, self.choices)
-        turned = frame.T.rename_axis(index="decision", columns="class")
-        return self.named_costs if form < .6 else [frame, turned, frame.T.to_dict()][self.number % 3]
+        return self.named_costs if form < .6 else frame
 
     @cached_property
     def own(self):

@@ -129,7 +129,7 @@ WITHOUT = {  # why functions and classes have no line
         sample_interval share_above upper_level within_capacity believed
         chosen_by decided limit read_rule room step_odds""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell and the app are asked": """answers
-        as_dict brief_html caveats constraint_words draw_panel draw_report flat_metrics
+        as_dict brief_html caveats constraint_words draw_panel draw_report
         frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of panel_image
         scenario_words sections sentences short_ladder summary_lines web_page why_no_map""",
     "how a picture is drawn: the pictures are asked": """contrast ensure_axes for_page ink label_lines

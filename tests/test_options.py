@@ -511,14 +511,11 @@ CASES = {
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y,
                                               costs=ExampleCosts(**EXAMPLES)),
     },
-    "page": {name: Case(lambda: reported(), **options, via=undrawn)
-             for name, options in {**dict.fromkeys(("sections", "markdown_page"),
-                                                   {"about": {"use": "triage"}}),
-                                   "web_page": {"about": {"use": "triage"}, "title": "Triage",
-                                                "currency": "euros", "per_year": 1e4}}.items()}
-    | {"draw_panel": Case(lambda: reported(), "reliability", via=lambda draw, report, *args, **options: draw(report(),
+    "page": {
+       "web_page": Case(lambda: reported(), title="Triage", currency="euros", per_year=1e4, via=undrawn),
+       "draw_panel": Case(lambda: reported(), "differences", via=lambda draw, report, *args, **options: draw(report(),
         *args, **options)),
-       "panel_image": Case(lambda: reported(), "ladder", kind="svg", via=lambda image, report, *args, **options:
+       "panel_image": Case(lambda: reported(), "ladder", via=lambda image, report, *args, **options:
                            image(report(), *args, **options)[:4]),
        "robustness_map": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3],
                               via=lambda draw, report, **options: draw(report(), **options).to_frame()),
