@@ -15,16 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce
 from html import escape
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    TypeVar,
-    cast,
-    dataclass_transform,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, dataclass_transform
 
 import numpy as np
 

@@ -292,7 +292,7 @@ class CostMatrix(LabelledTable):
 def _plain_table(costs, name: str = "costs"):
     "`costs`, unless it is a data frame, whose labels have their own door."
     if hasattr(costs, "columns"):
-        raise ValueError(f"{name}: a data frame names its rows and columns; give CostMatrix.from_frame(frame)")
+        raise ValueError(f"{name}: a data frame names its rows; give CostMatrix.from_frame(frame)")
     return costs
 
 # %% ../nbs/02_costs.ipynb #excosts1

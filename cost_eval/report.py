@@ -13,7 +13,6 @@ from cost_eval.core import (
     DataFrame,
     Figure,
     Frame,
-    IntervalMethod,
     Labels,
     Model,
     Numbers,
@@ -77,11 +76,7 @@ from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
 from .policies import FITTED, RULES, CrossFit, DecisionRule, fit_rule, within_capacity
 from .page import Line, Robustness
-from cost_eval.samples import (
-    Samples,
-    labelled_rows,
-    read_samples,
-)
+from .samples import Samples, labelled_rows, read_samples
 from .scores import auc_interval
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -1028,7 +1023,7 @@ def evaluate(
     ids: Labels | None = None,
     scenarios: Mapping[str, Costs] | None = None,
     folds: int | Labels = 5,
-    method: IntervalMethod = "auto",
+    method: str = "auto",
     draws: int | None = None,
     confidence: float = 0.95,
     rng: Rng = None,

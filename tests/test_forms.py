@@ -34,14 +34,11 @@ DATA_FIRST = {"soft_expected_cost", "plot_cost_curve"}  # takes labels 0 and 1 o
 
 def forms(costs):
     "A labelled matrix as people write it."
-    cells = {c: {d: float(costs.array[i, j]) for j, d in enumerate(costs.decisions)}
-             for i, c in enumerate(costs.classes)}
     flat = pl.DataFrame({"class": list(costs.classes)} | {str(d): costs.array[:, j]
             for j, d in enumerate(costs.decisions)})
     bare, numbered = pd.DataFrame(costs.array, list(costs.classes),
                                   list(costs.decisions)), pd.DataFrame(costs.array)
-    found = {"frame": costs.to_frame(), "turned": costs.to_frame().T, "polars": flat,
-             "mapping of mappings": cells, "numbered": numbered, "array": costs.array,
+    found = {"frame": costs.to_frame(), "polars": flat, "numbered": numbered, "array": costs.array,
              "list": costs.array.tolist()}
     if costs.classes == (0, 1):
         return found | {"outcomes": {"fp": costs.array[0, 1], "fn": costs.array[1, 0]},

@@ -534,7 +534,7 @@ def test_costs_of_a_frame_as_files_hold_them():
     assert read.costs.classes == read.costs.decisions == (1, 0) and read.costs.array.tolist() == [[0, 9],
             [1, 0]]
     # a class without samples, or a third decision?
-    with pytest.raises(ValueError, match="do not tell which are classes"):
+    with pytest.raises(ValueError, match="rows must be true classes"):
         read_samples(["ham", "spam"], [.1, .9], pd.DataFrame([[0, 2], [3, 0], [1, 1]], ["ham", "spam", "ask"],
                 ["ham", "spam"]), positive="spam")
 
