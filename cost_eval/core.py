@@ -1366,9 +1366,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        return frame.head(12).to_html(index=False, float_format=four_digits) + (
-            f"{len(frame)} rows" if len(frame) > 12 else ""
-        )
+        more = f"{len(frame)} rows" * (len(frame) > 12)
+        return frame.head(12).to_html(index=False, float_format=four_digits) + more
 
 
 class TooFew(ValueError):

@@ -33,7 +33,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import product
-from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -151,9 +150,7 @@ def _limits(case: _Case, priors) -> dict:
     return {"priors": priors, "capacity": case.capacity, "require": case.require}
 
 
-def _entries(
-    fits: CrossFit, declared: dict, limits: dict, others: tuple = (), known: Mapping = MappingProxyType({})
-) -> tuple[list, list]:
+def _entries(fits: CrossFit, declared: dict, limits: dict, others: tuple = (), known: Any = None) -> tuple:
     """The decisions of each model under the declared rule (of a policy that is `known`) and those `others` it
     can follow; what is to be said.
     """
@@ -163,7 +160,7 @@ def _entries(
         free = limits["require"] is None  # only a cut keeps to a requirement
         possible = [other for other in fits.rules(name) if other != rule and other in others and free]
         for k, each in enumerate([rule, *possible]):
-            policy = known.get(name) if k == 0 else None
+            policy = known.get(name) if known and k == 0 else None
             policy = fits.decide(name, each, posteriors=False, **limits) if policy is None else policy
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
@@ -583,11 +580,8 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
     name, costs, whole = scenario
     try:
         at, there = _at_costs(case, fits, costs, priors, order, case.rng, whole)
-        limits = _limits(case, priors)
-        drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
-        apart = [_steps(at, name, rule) for name, rule in declared.items()]
-        decided, mixed = _mixtures(drawn, there.costs.shape[1], apart)
-        return replace(there, **mixed), [Decided(name, "", d) for name, d in zip(declared, decided)]
+        entries, _, there, _ = _drawn(there, at, declared, priors, ())
+        return there, entries
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
