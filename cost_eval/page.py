@@ -660,7 +660,7 @@ def _change(report) -> str:
         wrong = " and ".join(_wrong_classes(report, v.column))
         return f"Samples of class {wrong} for which {v.naive} is wrong."
     if why := why_no_map(report):
-        return f"No border is known: {why}."
+        return f"This is not known: {why}."
     at = report._case.costs.cost_ratio, float(report._case.priors[1])
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
     return _what_changes(names, at, report._once("change", lambda: _nearest_changes(report)))
@@ -1319,7 +1319,7 @@ def _card(report, currency: str, per_year: float | None) -> dict:
     low, high = table.loc[table["model"] == v.model, ["low", "high"]].iloc[0]
     if per_year is not None and v.state != "no model":
         saved = f"{money(per_year * low)} to {money(per_year * high)} ({level})"
-        cases = f"saved{', if above 0' * bool(low <= 0)}: {saved} on {four_digits(per_year)} cases"
+        cases = f"saved a year{', if above 0' * bool(low <= 0)}: {saved} on {four_digits(per_year)} cases"
         facts.append((f"{v.model} against {v.naive}", f"{money(per_year * v.saving)} a year", cases))
     sure = "told apart" if v.state == "use" or low * high > 0 else "not told apart"
     facts.append(("how sure", f"{sure} from {v.naive}", "conservative line"))

@@ -85,7 +85,7 @@ def test_decisions_by_hand():
     assert table["compromise"].tolist() == [True, False, False, True] and table["of_naive"].round(
         9).tolist() == [0, round(.8 / .6, 9), 0, .5]
     said = next(line for line in report.summary().splitlines() if "Under other costs" in line)
-    assert "alarms is the cheapest under risk; misses is the cheapest under sales" in said and "alarms is the compromise: it costs at most 0.4 per case more than the cheapest, under sales (" in said
+    assert "alarms is the cheapest under risk; misses is the cheapest under sales" in said and "alarms is the compromise: it costs at most 0.4 per case more than the cheapest, under sales." in said
 
 
 def test_equal_costs_leave_no_regret_and_forms_agree():
@@ -260,7 +260,7 @@ def test_more_than_two_classes_or_decisions_have_no_cut():
     assert decide(p[:, 2], y == 2, COSTS, require={"recall": .9}, rng=0).rule == "tuned"
 
 
-WORDS = {"rcall": "did you mean 'recall'", ("ill", "treat"): "a rate", "error rate": "did you mean 'error'"}
+WORDS = {"rcall": "did you mean 'recall'", ("ill", "treat"): "a rate", "error rate": "there are recall"}
 
 
 @pytest.mark.parametrize("require, words", [({key: .9}, words) for key, words in WORDS.items()] + [
