@@ -512,7 +512,6 @@ CASES = {
                                               costs=ExampleCosts(**EXAMPLES)),
     },
     "page": {
-       "web_page": Case(lambda: reported(), title="Triage", currency="euros", per_year=1e4, via=undrawn),
        "draw_panel": Case(lambda: reported(), "differences", via=lambda draw, report, *args, **options: draw(report(),
         *args, **options)),
        "panel_image": Case(lambda: reported(), "ladder", via=lambda image, report, *args, **options:
@@ -533,7 +532,7 @@ CASES = {
         "Report.decision_rule": Case(lambda: reported(), name=given("b", first="a"), otherwise=1,
                                      via=lambda rule, report, **options: rule(report, **options).content),
         "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
-        "report.md")), about={"use": "triage"}),
+        "report.md"))),
     },
     "cost_score": {
         "plot_isocost": Case(8., plane=given("rates", prevalence=.3), prevalence=given(.1, first=.5),
