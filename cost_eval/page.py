@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .core import Axes, DataFrame, Figure, Numbers

@@ -1,6 +1,5 @@
 """Cost matrices: construction, orientation, standard form; and what must not change under shifts and
 scales."""
-import re
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,8 @@ from sklearn.metrics import balanced_accuracy_score, zero_one_loss
 from conftest import refuses
 from cost_eval.confusion import confusion_counts
 from cost_eval.bootstrap import interval
-from cost_eval.core import check_costs
 from cost_eval.costs import CostMatrix, ExampleCosts, as_costs, as_priors, losses
-from cost_eval.decisions import bayes_decisions, best_threshold
-from cost_eval.metrics import expected_cost, naive_cost
+from cost_eval.decisions import best_threshold
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, read_samples
 

@@ -2,12 +2,10 @@
 them are noticed."""
 import inspect
 import re
-import warnings
 from html import unescape
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from test_verdicts import COSTS, N, made, map_agrees, says, sentences_agree
 
@@ -16,7 +14,7 @@ import cost_eval.report as report_module
 from cost_eval.bootstrap import difference, independent_difference
 from cost_eval.core import NOTES, Note, four_digits, holm
 from cost_eval.confusion import confusion_counts, joint_counts
-from cost_eval.costs import CostMatrix, ExampleCosts, attainable
+from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.metrics import net_benefit
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores
