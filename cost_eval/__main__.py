@@ -20,10 +20,7 @@ import json
 import os
 import re
 import shlex
-import signal
-import subprocess
 import sys
-import tempfile
 import traceback
 import warnings
 from contextlib import redirect_stdout, suppress
@@ -231,7 +228,7 @@ def _whole(text: str) -> int:
 _NUMBERS = "prevalence", "capacity", "heaviest", "largest", "confidence", "max-cost"
 _TYPES: dict = dict.fromkeys((*_NUMBERS, *(f"min-{rate}" for rate in _CHECKED)), _number)
 _TYPES |= dict.fromkeys(_OUTCOMES, _number_or_column)
-_TYPES |= {"seed": _whole, "jobs": int, "port": int, "timeout": float}
+_TYPES |= {"seed": _whole, "jobs": int, "timeout": float}
 
 
 def _add(parser, *rows, required: tuple = ()):
@@ -277,10 +274,6 @@ def _fill(commands):
     _add(parser, *(_ROWS[k] for k in ("label", "weight", "cluster", "heaviest", "largest", "confidence")))
     _add(parser, ("max-cost", "C", "what a case may cost on average"))
     _add(parser, *((f"min-{rate}", "R", f"least {rate}: .95 or 95%%") for rate in _CHECKED))
-    what = "a table of any size to begin with (default: an example)"
-    about = "the report as a page in the browser"
-    parser = _command(commands, _app, "app", about, ("file", "?", "FILE", what), port=8866)
-    _add(parser, ("port", "N", "where it is served (default: 8866)"), ("no-browser", "", "only serve it"))
     items = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
     what = "recompute tables and figures, compare them with the published numbers"
     usual = {"budget": "quick", "jobs": 1, "out": "_reproduced"}
@@ -814,53 +807,6 @@ def _check(arguments):
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
         print(line)
     return told.exit_code
-
-# %% ../nbs/95_judge.ipynb #98a9f8fe
-# Voila's template without the style sheets that it asks of a server elsewhere
-_TEMPLATE = """{% extends "lab/index.html.j2" %}
-{% block notebook_css %}{{ super() | replace("https://cdn.jsdelivr.net/", "data:text/css,") }}{% endblock %}
-"""
-
-
-def _app(arguments):
-    "Write a one-cell notebook and let Voila serve it until it is interrupted."
-    _need("app", "voila", "ipywidgets", "matplotlib", "pandas")
-    given = ""
-    if arguments.file:
-        path = Path(arguments.file).resolve()
-        if not path.is_file():
-            raise ValueError(f"{arguments.file}: no such file")
-        given = repr(str(path))
-    nbformat = optional_import("nbformat.v4", extra="app")
-    cell = nbformat.new_code_cell(f"from cost_eval.app import App\napp = App({given})\napp")
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    written = nbformat.writes(nbformat.new_notebook(cells=[cell], metadata=kernel))
-    with tempfile.TemporaryDirectory() as folder:
-        notebook = Path(folder) / "cost_eval.ipynb"
-        template = Path(folder) / "voila" / "templates" / "cost_eval"
-        template.mkdir(parents=True)
-        notebook.write_text(written, encoding="utf-8")
-        (template / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
-        (template / "index.html.j2").write_text(_TEMPLATE, encoding="utf-8")
-        call = [
-            sys.executable,
-            "-m",
-            "voila",
-            str(notebook),
-            f"--port={arguments.port}",
-            "--Voila.ip=127.0.0.1",
-            "--template=cost_eval",
-            f"--Voila.tornado_settings={{'websocket_max_message_size': {2**29}}}",  # Tornado's own: 10 MB
-        ]
-        paths = os.pathsep.join(filter(None, [folder, os.environ.get("JUPYTER_PATH")]))
-        env = {**os.environ, "JUPYTER_PATH": paths}
-        # told to end, it ends what it serves: `run` kills its program when it is left by an exception
-        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-        try:
-            call += ["--no-browser"] if arguments.no_browser else []
-            return subprocess.run(call, env=env).returncode
-        finally:
-            signal.signal(signal.SIGTERM, before)
 
 # %% ../nbs/95_judge.ipynb #0b5bd2c3
 class _Parser(argparse.ArgumentParser):

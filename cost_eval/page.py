@@ -14,8 +14,8 @@ from .core import Axes, DataFrame, Figure, Numbers
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
            'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines',
-           'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html',
-           'brief_html', 'panel_image', 'web_page', 'markdown_page', 'flat_metrics', 'as_dict']
+           'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'frame_html', 'brief_html',
+           'panel_image', 'web_page', 'markdown_page', 'flat_metrics', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -1378,31 +1378,6 @@ def _p(value: float) -> str:
     "A p-value."
     return "" if np.isnan(value) else "< .0001" if value < 1e-4 else f"{value:.2g}"
 
-
-def sentences(report: Any) -> list[str]:
-    """Summary and, where there is one, the map in words.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    list of str
-        sentences
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> sentences(report)[1].partition(",")[0]
-    'Verdict: Use bold'
-    """
-    return summary_lines(report) + ([report.robustness().words()] if "map" in panels_of(report) else [])
-
 # %% ../nbs/58_page.ipynb #a6390192
 def frame_html(frame: DataFrame) -> str:
     """A table of at most 200 rows, four digits.
@@ -1462,8 +1437,8 @@ def brief_html(report: Any) -> str:
     return _paragraphs(summary_lines(report)) + frame_html(short_ladder(report))
 
 
-def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
-    """A panel as an image, in the book's style whatever is the reader's.
+def panel_image(report: Any, panel: str) -> bytes:
+    """A panel as a PNG image, in the book's style whatever is the reader's.
 
     Parameters
     ----------
@@ -1471,8 +1446,6 @@ def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
         from `evaluate`
     panel : str
         one of `panels_of`
-    kind : str, default "png"
-        "png" or "svg"
 
     Returns
     -------
@@ -1492,8 +1465,7 @@ def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
     with optional_import("matplotlib", extra="book").rc_context(STYLE):
         figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)))
         draw_panel(report, panel, figure.subplots())
-        made = {"Software": None} if kind == "png" else {"Date": None}
-        figure.savefig(buffer, format=kind, dpi=180, metadata=made)
+        figure.savefig(buffer, format="png", dpi=180, metadata={"Software": None})
     return buffer.getvalue()
 
 
@@ -1627,7 +1599,8 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
     >>> markdown_page(report).splitlines()[0]
     '# What the predictions cost'
     """
-    parts = [f"# {_TITLE}", *sentences(report)]
+    parts = [f"# {_TITLE}", *summary_lines(report)]
+    parts += [report.robustness().words()] if "map" in panels_of(report) else []
     for title, frame in sections(report, about):
         shown = frame.head(200).to_csv(index=False, header=False, float_format=_number)
         rows = [[*map(str, frame.columns)], ["---"] * frame.shape[1], *csv.reader(io.StringIO(shown))]

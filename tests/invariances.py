@@ -375,7 +375,6 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
     "curves": "curve_auc normalized_auc outperformance_curve_point sample_directed_binary_tree",
     "datasets": "available describe DataNotAvailable",
     "reproduce": "reproduces",
-    "app": "App",
 }
 
 

@@ -518,7 +518,7 @@ CASES = {
                                                 "currency": "euros", "per_year": 1e4}}.items()}
     | {"draw_panel": Case(lambda: reported(), "reliability", via=lambda draw, report, *args, **options: draw(report(),
         *args, **options)),
-       "panel_image": Case(lambda: reported(), "ladder", kind="svg", via=lambda image, report, *args, **options:
+       "panel_image": Case(lambda: reported(), "ladder", via=lambda image, report, *args, **options:
                            image(report(), *args, **options)[:4]),
        "robustness_map": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3],
                               via=lambda draw, report, **options: draw(report(), **options).to_frame()),
@@ -573,7 +573,6 @@ EXEMPT = {
     "reproduce": "test_reproduce.py drives them through the command",
     "plotting": "they draw; their callers are tried here",
     "api": "names of other modules",
-    "app": "test_browser.py drives it",
     "report.Report.to_html": "test_report.py reads what it writes",
     "report.Report.metrics": "that of page.flat_metrics",
     "mean_law": "test_engine_grid.py holds it to a second evaluator",

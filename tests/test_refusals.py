@@ -46,7 +46,7 @@ from cost_eval.samples import labelled_rows, read_samples
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 # files, frames of Dask, axes, what takes a report
-LEFT_OUT = ("api", "app", "datasets", "reproduce", "reproductions", "scale", "plotting", "page")
+LEFT_OUT = ("api", "datasets", "reproduce", "reproductions", "scale", "plotting", "page")
 MODULES = [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_"
            and m.name not in LEFT_OUT]
 NONSENSE = {"None": None, "text": "x", "an object": [object()], "ragged": [[1], [1, 2]],
