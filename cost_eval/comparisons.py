@@ -12,7 +12,6 @@ from typing import Any
 from .confusion import BinaryCounts, ConfusionCounts
 from cost_eval.core import (
     Axes,
-    DataFrame,
     Frame,
     Labels,
     Matrix,
@@ -24,8 +23,7 @@ from cost_eval.core import (
 
 # %% auto #0
 __all__ = ['Units', 'Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'simultaneous_differences', 'differences',
-           'regrets', 'best_of', 'best_policy', 'probability_best', 'probable_best', 'non_inferiority_test',
-           'Certificate', 'certify', 'rate_of', 'explore_luck']
+           'regrets', 'best_of', 'best_policy', 'Certificate', 'certify', 'rate_of', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
@@ -40,7 +38,6 @@ import numpy as np
 from scipy.stats import beta, binom
 
 from cost_eval.bootstrap import (
-    Difference,
     Sample,
     difference,
     loss_difference,
@@ -49,23 +46,17 @@ from cost_eval.bootstrap import (
     sample_difference,
     sample_interval,
 )
-from .confusion import JointCounts
 from cost_eval.core import (
     Result,
     TooFew,
     blocks,
     cheapest_first,
     cheapest_shared,
-    check_1d,
     check_confidence,
     check_counts,
     check_integer,
-    check_numbered,
     check_range,
-    check_weights,
-    cost_table,
     count_cells,
-    encode,
     ends_of_rows,
     generator,
     holm,
@@ -73,15 +64,14 @@ from cost_eval.core import (
     labelled,
     needed_without_failure,
     numbered,
-    pandas,
     percent,
     power_of_two,
     ratio,
     result,
-    same_rows,
 )
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, attainable
+from .costs import CostMatrix, Costs, ExampleCosts, as_priors, attainable
 from .decisions import Requirement, read_requirements
+from .samples import Decisions, Samples, read_samples
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
@@ -357,6 +347,14 @@ class Losses(Units):
     mixed: np.ndarray | None = field(default=None, kw_only=True)
     drawn: np.ndarray | None = field(default=None, kw_only=True)
 
+    @classmethod
+    def of(cls, samples: Samples, priors: Any = None, **how: Any) -> Any:
+        "What was read, at the priors of the deployment if there are any; `how` are other fields."
+        own = None if samples.own is None else samples.own.array
+        clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
+        units = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
+        return cls(*units, costs=samples.costs, own=own, **how)
+
     @property
     def counted(self) -> bool:
         "Do counts of classes and decisions hold all that matters?"
@@ -415,17 +413,6 @@ class Losses(Units):
         "(K,) what the cheapest decision for a sample's class costs: at least, at most."
         paid = (self.costs.array[None] if self.any_row is None else self.any_row).min(2)
         return paid.min(0), paid.max(0)
-
-    @property
-    def widest(self) -> np.ndarray:
-        "(K, M) costs of an unseen sample: for each class as in the row whose decisions differ most."
-        own = self.any_row
-        if own is None:
-            return self.costs.array
-        found = own[np.ptp(own, axis=2).argmax(0), np.arange(own.shape[1])]
-        if self.largest is None:
-            return found
-        return np.where(np.ptp(own, axis=0) > 0, np.sign(found) * self.largest, found)
 
     @cached_property
     def _ends(self) -> dict:
@@ -811,93 +798,27 @@ def _of_rows(means: list, by_row: bool) -> tuple[np.ndarray, dict]:
     return np.concatenate(values), options
 
 # %% ../nbs/21_comparisons.ipynb #5d93ebd7
-def _named(decisions) -> dict:
-    "Name -> decisions (N,): of a mapping, of a data frame's columns, or of the rows of an array (0..S-1)."
-    if hasattr(decisions, "columns"):
-        named = {name: decisions[name] for name in decisions.columns}
-    elif hasattr(decisions, "items"):
-        named = dict(decisions.items())
-    elif hasattr(decisions, "__iter__") and getattr(decisions, "ndim", 2) == 2:
-        named = dict(enumerate(decisions))
-    else:
-        raise ValueError(f"decisions: a mapping, a frame or rows (S, N) are needed, got {decisions!r:.60}")
-    if len(named) < 2:
-        raise ValueError(f"decisions: two or more models are needed to compare, got {len(named)}")
-    return named
-
-
 def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Losses, list]:
-    "What decisions cost, and whose they are; everything checked."
-    same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight, clusters=clusters, costs=costs)
-    named = _named(decisions)
-    y_labels = check_1d(y_true, "y_true")
-    n = len(y_labels)
-    weight, matrix, own = check_weights(sample_weight, n), as_costs(costs, y_true=y_labels), None
-    if isinstance(matrix, ExampleCosts):
-        matrix, own = matrix.mean(sample_weight), matrix.array
-    y = encode(y_labels, list(matrix.classes), "y_true", "the costs' classes").astype(np.intp)
-    decided = []
-    for name, given in named.items():
-        labels, argument = check_1d(given, f"decisions of {name!r}", n), f"decisions of {name!r}"
-        codes = encode(labels, list(matrix.decisions), argument, "the costs' decisions")
-        decided.append(codes.astype(np.intp))
-    codes = None if clusters is None else check_numbered(clusters, "clusters", n)[1]
-    used = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
-    if len(used) < 2:
-        weighed = "sample_weight: at least two samples of positive weight"
-        what = "y_true: at least two samples" if n < 2 else weighed
-        raise ValueError(f"{what} are needed, got {len(used)}")
-    if codes is not None and (codes[used] == codes[used[0]]).all():
-        raise ValueError("clusters: at least two clusters are needed, got 1")
-    target = as_priors(priors, matrix.classes, sizes=np.bincount(y, weight, matrix.shape[0]))
-    rows = (None if column is None else column[used] for column in (own, weight, codes))
-    own, weight, codes = rows  # those of weight 0 are as if they were not there
-    options: dict = {"costs": matrix, "own": own}
-    losses = Losses(y[used], target, priors is not None, weight, codes, **options)
-    return losses, [Decided(name, "as given", one[used]) for name, one in zip(named, decided)]
+    "What decisions cost, and whose they are."
+    named = decisions if hasattr(decisions, "columns") or isinstance(decisions, Mapping) else None
+    named = dict(enumerate(decisions)) if named is None else named
+    models = {name: Decisions(named[name]) for name in getattr(named, "columns", named)}
+    if len(models) < 2:
+        raise ValueError(f"decisions: two or more models are needed to compare, got {len(models)}")
+    samples = read_samples(y_true, models, costs, sample_weight=sample_weight, clusters=clusters)
+    samples = samples.take(samples.counting)  # as if those of weight 0 were not there
+    decided = zip(models, samples.models.values())
+    return Losses.of(samples, priors), [Decided(name, "as given", one.values) for name, one in decided]
 
 # %% ../nbs/21_comparisons.ipynb #e6ebc7a2
-class _Units(NamedTuple):
-    """What is drawn, rows or whole clusters, equal ones counted: how many there are of each (U,), the part
-    they are drawn within (U,), what they add to the cost of each class and value (U, K, V) and to its
-    weight (U, K), the share of each class in the target (K,), and what part of a unit a single row or
-    cluster is, where units are batches.
-    """
-
-    count: np.ndarray  # type: ignore[assignment]  # hides the method of a tuple
-    part: np.ndarray
-    total: np.ndarray
-    size: np.ndarray
-    shares: np.ndarray
-    single: float = 1.0
-
-    def means(self, drawn):
-        "Means (b, V) for drawn numbers of units (b, U), and those of the classes with their weights."
-        size = drawn @ self.size
-        of_class = (drawn @ self.total.reshape(len(self.count), -1)).reshape(
-            len(drawn), *self.total.shape[1:]
-        )
-        of_class = ratio(of_class, size[..., None], undefined=0.0)
-        return np.einsum("k,bkv->bv", self.shares, of_class), of_class, size
-
-    def replicates(self, n_resamples, rng):
-        "Blocks of replicates: their place among all, and how often each unit is drawn, (b, U)."
-        for block in blocks(n_resamples, 48 * (len(self.count) + self.total[0].size)):
-            drawn = np.zeros((block.stop - block.start, len(self.count)))
-            for k in range(self.part.max() + 1):
-                own = np.flatnonzero(self.part == k)
-                if len(own):
-                    n = self.count[own].sum()
-                    drawn[:, own] = rng.multinomial(n, self.count[own] / n, len(drawn))
-            yield block, drawn
-
-
 _BATCHES = 2_000  # that are drawn where units are more than twice as many
 
 
-def _units(losses: Losses, columns, rng) -> _Units:
+def _units(losses: Losses, columns, rng) -> tuple:
     """The distinct rows, or clusters of rows, of the values `columns` (V, N) of each sample; of very many
-    distinct ones, random batches.
+    distinct ones, random batches. How many there are of each (U,), the part they are drawn within (U,), what
+    they add to the cost of each class and value (U, K, V) and to its weight (U, K), and the share of each
+    class in the target (K,).
     """
     stratum = losses.y if losses.shifted else np.zeros(len(losses.y), np.intp)
     shares = losses.priors if losses.shifted else np.ones(1)
@@ -908,17 +829,15 @@ def _units(losses: Losses, columns, rng) -> _Units:
         each = np.ones(len(weight)) if losses.weight is None else weight
         if all(len(np.unique(column[kept])) <= 2 * _BATCHES for column in (each, *columns)):
             found = _distinct(losses, columns, kept, each, stratum, shares)
-            if len(found.count) <= 2 * _BATCHES:
+            if len(found[0]) <= 2 * _BATCHES:
                 return found
         cluster = rng.permutation(len(weight))
-    many = np.count_nonzero(np.bincount(cluster[kept]))
-    if many > 2 * _BATCHES:
+    if np.count_nonzero(np.bincount(cluster[kept])) > 2 * _BATCHES:
         cluster = rng.permutation(int(cluster.max()) + 1)[cluster] % _BATCHES
-    found = _clustered(cluster[kept], columns[:, kept], weight[kept], stratum[kept], shares)
-    return found._replace(single=min(1.0, len(found.part) / many))
+    return _clustered(cluster[kept], columns[:, kept], weight[kept], stratum[kept], shares)
 
 
-def _distinct(losses: Losses, columns, kept, each, stratum, shares) -> _Units:
+def _distinct(losses: Losses, columns, kept, each, stratum, shares) -> tuple:
     "Rows, each of a weight, as units; equal ones counted."
     repeats = None if losses.repeats is None else losses.repeats[kept]
     unit, first = kinds([*_to_compare(columns[:, kept]), each[kept], stratum[kept]])
@@ -926,10 +845,10 @@ def _distinct(losses: Losses, columns, kept, each, stratum, shares) -> _Units:
     size = each[first, None] * (stratum[first, None] == np.arange(len(shares)))
     total = size[:, :, None] * columns[:, first].T[:, None]
     count = np.bincount(unit, repeats).astype(np.int64)
-    return _Units(count, stratum[first], total, size, shares)
+    return count, stratum[first], total, size, shares
 
 
-def _clustered(code, columns, weight, stratum, shares) -> _Units:
+def _clustered(code, columns, weight, stratum, shares) -> tuple:
     "Clusters as units: drawn whole, whatever their classes."
     many = len(shares)
     cell, length = code * many + stratum, (code.max() + 1) * many
@@ -938,7 +857,7 @@ def _clustered(code, columns, weight, stratum, shares) -> _Units:
     table = table[table[..., -1].any(1)]
     unit, first = kinds([*_to_compare(table[..., :-1]).reshape(len(table), -1).T, *table[..., -1].T])
     total, size = table[first, :, :-1], table[first, :, -1]
-    return _Units(np.bincount(unit), np.zeros(len(first), int), total, size, shares)
+    return np.bincount(unit), np.zeros(len(first), int), total, size, shares
 
 
 def _to_compare(losses: np.ndarray) -> np.ndarray:
@@ -1193,229 +1112,30 @@ def best_policy(
     tied = [str(own.model[i]) for i in order if mean[i] - mean[order[0]] <= 1e-12 * np.abs(mean).max()]
     if len(tied) > 1:
         notes += (f"{', '.join(tied)} cost the same in the sample; the first of them is named",)
-    units = _units(losses, np.stack([losses.losses(one.decisions) for one in policies]), rng)
     names = ("model", "against", "estimate", "low", "high", "p_value", "told_apart", "seen")
     found = {name: getattr(own, name)[np.r_[order[0], order]] for name in names}
     found["low"][0], found["high"][0] = own.low.min(), chosen.high[0]
     found["part"] = _labels([f"the cheapest of {many}", *["by itself"] * many])
-    return replace(own, **found, notes=notes, luck=_luck(units, n_resamples, rng))
+    return replace(own, **found, notes=notes, luck=_luck(losses, policies, n_resamples, rng))
 
 
-def _luck(units, n_resamples, rng) -> float:
+def _luck(losses: Losses, policies: list, n_resamples: int, rng) -> float:
     "Root of 2 times what the model chosen in a replicate costs more in the sample, on average."
-    mean, more = units.means(units.count[None].astype(float))[0][0], 0.0
-    for _, drawn in units.replicates(n_resamples, rng):
-        there = units.means(drawn)[0]
+    paid = np.stack([losses.losses(one.decisions) for one in policies])
+    count, part, total, size, shares = _units(losses, paid, rng)
+
+    def means(drawn):
+        of_class = ratio(np.tensordot(drawn, total, 1), (drawn @ size)[..., None], undefined=0.0)
+        return np.einsum("k,bkv->bv", shares, of_class)
+
+    mean, more = means(count[None].astype(float))[0], 0.0
+    for block in blocks(n_resamples, 48 * (len(count) + total[0].size)):
+        drawn = np.zeros((block.stop - block.start, len(count)))
+        for own in (np.flatnonzero(part == k) for k in np.unique(part)):
+            drawn[:, own] = rng.multinomial(count[own].sum(), count[own] / count[own].sum(), len(drawn))
+        there = means(drawn)
         more += ((mean - there) * cheapest_shared(there)).sum()
     return max(0.0, float(np.sqrt(2) * more / n_resamples))
-
-# %% ../nbs/21_comparisons.ipynb #510030d0
-def probability_best(
-    y_true: Labels,
-    decisions: Labels | Mapping[Any, Any] | Frame,
-    costs: Costs,
-    *,
-    priors: Priors | None = None,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-    n_resamples: int = 1000,
-    rng: Rng = None,
-) -> DataFrame:
-    """How probable it is that each of several models has the lowest expected cost.
-
-    The posterior: the shares of the joint cells (true class x decision of every model) have the Dirichlet
-    distribution with the counts of the cells plus one example spread evenly over *all* cells, seen or not:
-    the conjugate posterior of a prior that weighs one example. With `priors` each class is a sample of its
-    own, with one more example each. So an error that no model made so far can still happen. With weights,
-    clusters or costs of single samples this is the Bayesian bootstrap of Rubin (1981) with that mass added:
-    a unit of the mean weight that costs what is attainable, for each class as in the row whose decisions
-    differ most in cost. So it speaks of the same unseen case as the intervals do.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) true labels, of the costs' classes (0..K-1 for plain costs)
-    decisions : dict, data frame or array_like
-        name -> (N,) decisions of each of S >= 2 models, or (S, N), named 0..S-1
-    costs : CostMatrix, array_like or ExampleCosts
-        (K, M), or a matrix a sample
-    priors : array_like or dict, optional
-        (K,) class priors of the deployment
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-    clusters : array_like, optional
-        (N,) the patient, customer, ... of each sample
-    n_resamples : int, default 1000
-        draws from the posterior
-    rng : Generator or int, optional
-        numpy Generator or seed
-
-    Returns
-    -------
-    DataFrame
-        model, probability (posterior, ties shared), expected_cost (posterior mean), regret (posterior mean of
-        what the model costs more than the cheapest: of the model of the lowest `expected_cost` it is what
-        knowing the truth would be worth, the most to pay for more samples)
-
-    Raises
-    ------
-    ValueError
-        As `simultaneous_differences`.
-
-    Notes
-    -----
-    A posterior has no guarantee over test sets. Between models of exactly equal cost it is no measure of
-    evidence: the luckiest gets more than its share (chapter 21 measures how often .9 is right).
-
-    Examples
-    --------
-    >>> best = probability_best([0, 1] * 50, {"a": [0, 1] * 50, "b": [1, 1] * 50}, [[0, 1], [5, 0]], rng=0)
-    >>> best.probability.round(2).tolist(), best.regret.round(2).tolist()
-    ([1.0, 0.0], [0.0, 0.49])
-    """
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
-    return probable_best(losses, policies, n_resamples=n_resamples, rng=rng)
-
-
-def probable_best(
-    losses: Losses, policies: list, *, n_resamples: int = 1000, rng: Rng = None
-) -> DataFrame:
-    """`probability_best` of what is read.
-
-    Parameters
-    ----------
-    losses : Losses
-        what decisions cost
-    policies : list of Decided
-        S of them
-    n_resamples, rng : optional
-        as there
-
-    Returns
-    -------
-    DataFrame
-        as there
-
-    Examples
-    --------
-    >>> y, costs = np.repeat([0, 1], [80, 20]), CostMatrix.binary(fp=1, fn=10)
-    >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=costs)
-    >>> bold = Decided("bold", "as given", np.where(np.arange(100) < 20, 1, y))
-    >>> shy = Decided("shy", "as given", np.where(np.arange(100) < 85, 0, y))
-    >>> bool(probable_best(losses, [bold, shy], rng=0).probability[0] > 0.5)
-    True
-    """
-    cost = _posterior_costs(losses, policies, n_resamples, generator(rng))
-    columns = {"model": [one.model for one in policies], "probability": cheapest_shared(cost).mean(0)}
-    columns |= {"expected_cost": cost.mean(0), "regret": (cost - cost.min(1, keepdims=True)).mean(0)}
-    return pandas().DataFrame(columns)
-
-
-def _posterior_costs(losses: Losses, policies: list, n_resamples: int, rng) -> np.ndarray:
-    "(B, S) what each model costs in draws from the posterior."
-    decided = [one.decisions for one in policies]
-    units = _units(losses, np.stack([losses.losses(d) for d in decided]), rng)
-    cost, (K, M) = np.empty((n_resamples, len(decided))), losses.costs.shape
-    for block, size, total in _posterior(units, n_resamples, rng):
-        b, classes, pieces = len(size), size.shape[1], size.shape[2] - 1
-        true: Any = np.arange(classes)[None, :, None]  # each unseen piece of a row's class, or of any
-        if len(units.shares) == 1:
-            true = rng.integers(K, size=(b, 1, pieces))
-        extra = losses.widest[true[..., None], rng.integers(M, size=(b, classes, pieces, len(decided)))]
-        total = total + np.einsum("bkj,bkjs->bks", size[..., 1:], extra)
-        mean = ratio(total, size.sum(-1)[..., None], undefined=0.0)
-        cost[block] = np.einsum("k,bks->bs", units.shares, mean)
-    return cost
-
-
-_STICKS = 24  # pieces of the one example's share; what is left is 2^-24 of it, on average
-
-
-def _posterior(units, n_resamples, rng):
-    """Blocks of draws: gamma variables for the units, summed by class; (b, K, J + 1) sizes, of the units
-    first and then of J pieces of one more unit, and the total costs of the units (b, K, V).
-
-    Pieces of stick lengths, each put on a cell of its own, make a Dirichlet process: with finitely many cells
-    that is the Dirichlet distribution with the one example's mass shared among them.
-    """
-    K = len(units.shares)
-    unit_size = (units.count @ units.size) / np.bincount(units.part, units.count, K).clip(1)
-    if not (units.part > 0).any():
-        unit_size = units.count @ units.size / units.count.sum()
-    unit_size = unit_size * units.single
-    for block in blocks(n_resamples, 48 * (len(units.count) + units.total[0].size + 8 * _STICKS * K)):
-        drawn = rng.standard_gamma(units.count.astype(float), (block.stop - block.start, len(units.count)))
-        sticks = rng.random((len(drawn), K, _STICKS))
-        left = np.cumprod(1 - sticks, -1)
-        pieces = rng.standard_exponential((len(drawn), K, 1)) * sticks
-        pieces[..., 1:] *= left[..., :-1]
-        size = np.concatenate([(drawn @ units.size)[..., None], pieces * unit_size[:, None]], -1)
-        total = (drawn @ units.total.reshape(len(units.count), -1)).reshape(
-            len(drawn), *units.total.shape[1:]
-        )
-        yield block, size, total
-
-# %% ../nbs/21_comparisons.ipynb #718f0d11
-def non_inferiority_test(
-    joint: JointCounts | Matrix,
-    costs: Costs,
-    margin: float = 0.02,
-    *,
-    confidence: float = 0.95,
-    **options: Any,
-) -> Difference:
-    """One-sided test that model B costs at most a share more than model A.
-
-    cost(B) - (1 + margin) cost(A) is linear in the cells of the joint counts; its upper bound must be
-    below 0 (Margineantu & Dietterich 2000, section 3.2, with one of the costs scaled).
-
-    Parameters
-    ----------
-    joint : JointCounts or array_like
-        (K, M, M) counts: true class, decision of A, decision of B
-    costs : CostMatrix or array_like
-        (K, M), not negative
-    margin : float, default 0.02
-        B may cost more by this share of A's expected cost
-    confidence : float, default 0.95
-        1 minus the level of the test, above .5
-    **options
-        of `difference`: priors, method, ...
-
-    Returns
-    -------
-    Difference
-        cost(B) - (1 + margin) cost(A) at a confidence of 2 * confidence - 1, one-sided bounds on both sides;
-        the test is passed if `high` is below 0
-
-    Raises
-    ------
-    ValueError
-        For a negative margin or negative costs; as `difference`.
-
-    Examples
-    --------
-    >>> joint = [[[900, 10], [10, 30]], [[5, 8], [8, 929]]]
-    >>> [non_inferiority_test(joint, [[0, 1], [5, 0]], m, method="normal").high < 0 for m in (.02, .5)]
-    [False, True]
-    """
-    margin = check_range(margin, "margin", 0, ends="[)", shape=(), hint=".02 is 2 %")
-    if (cost_table(costs, labelled(joint, "joint")[1])[0] < 0).any():
-        raise ValueError("costs: a share of a negative cost has no meaning; shift them to at least 0")
-    level = 2 * check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95") - 1
-    return difference(_swapped(joint), costs, confidence=level, factor=1 + margin, **options)
-
-
-def _swapped(joint):
-    "Joint counts with the two models in the other order."
-    table, classes, decisions = labelled(joint, "joint")
-    if np.ndim(table) != 3:
-        raise ValueError(
-            f"joint: one (K, M, M) table is needed, got shape {np.shape(table)}; see `joint_counts`"
-        )
-    swapped = np.swapaxes(table, 1, 2)
-    return swapped if classes is None else JointCounts(swapped, classes=classes, decisions=decisions)
 
 # %% ../nbs/21_comparisons.ipynb #req00004
 @result

@@ -1642,8 +1642,6 @@ def flat_metrics(report: Any) -> dict:
         found |= {f"{head}/{k}": float(row[k]) for k in _SHORT if k in row}
     for row in report.against_constant.to_dict("records"):
         found |= {f"{_flat(row['model'])}/saving/{k}": float(row[k]) for k in _SAVING}
-    for row in report.best.to_dict("records"):
-        found[f"{_flat(row['model'])}/probability_best"] = float(row["probability_best"])
     return {name: value for name, value in found.items() if np.isfinite(value)}
 
 

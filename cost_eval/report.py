@@ -52,7 +52,6 @@ from cost_eval.comparisons import (
     ask,
     best_policy,
     differences,
-    probable_best,
     rate_of,
     regrets,
 )
@@ -104,19 +103,16 @@ def _case_of(
     """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs`
     are those of all rows where some have no label, and the rows that count.
     """
-    own = None if samples.own is None else samples.own.array
-    clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
-    given = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
-    how |= {"costs": samples.costs, "own": own, "groups": samples.groups}
     check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
     how |= {
         "rng": rng,
-        "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least),
+        "heaviest": least if heaviest is None else _heaviest(samples, heaviest, least),
     }
-    if own is not None and all_costs is not None:
+    if samples.own is not None and all_costs is not None:
         costs, counting = all_costs
         how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
-    return _Case(*given, confidence=confidence, capacity=capacity, **how)
+    how |= {"groups": samples.groups, "confidence": confidence, "capacity": capacity}
+    return _Case.of(samples, priors, **how)
 
 
 def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None) -> tuple[CrossFit, _Case]:
@@ -127,13 +123,13 @@ def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None
     return at, _case_of(at.samples, priors, case.capacity, case.confidence, rng, **how)
 
 
-def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
+def _heaviest(samples: Samples, heaviest, least) -> float:
     "The stated weight of the heaviest unit, if none of these rows is heavier."
-    weight = samples.sample_weight
+    weight, clusters = samples.sample_weight, samples.clusters
     if weight is None and clusters is None:
         raise ValueError("heaviest: without weights and clusters each sample weighs 1; leave it out")
     heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    sizes: Any = weight if clusters is None else np.bincount(clusters, weight)
+    sizes: Any = weight if clusters is None else np.bincount(numbered(clusters)[1], weight)
     seen = float(sizes.max())
     seen = seen if least is None else max(seen, least)
     if heaviest < seen * (1 - 1e-12):
@@ -384,14 +380,11 @@ def _metric_columns(case: _Case, entries, cost, low, high):
 
 
 def _best(case: _Case, mains: list[Decided], ladder, in_sample: dict, errors: dict):
-    "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
+    "A row per model, cheapest first: cost at the deployment's priors and the sample's."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
     best["draw_error"] = [errors.get(e.model, 0.0) for e in mains]
     best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
-    best["probability_best"] = 1.0
-    if len(mains) > 1:
-        best["probability_best"] = probable_best(case, mains, rng=case.rng)["probability"]
     return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
@@ -666,7 +659,7 @@ class Report(Result):
     best : DataFrame
         a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
         draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
-        priors, probability of being the cheapest
+        priors
     winner : Answers or None
         the cheapest of several models with an interval that holds although it was chosen, each by itself, and
         the luck, as `best_of` has them; None for one model
