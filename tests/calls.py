@@ -586,11 +586,7 @@ CERTAINTY = {
     "best_of": lambda p: Call(
         p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
         sample_weight=p.maybe.weight, clusters=p.maybe.clusters, rng=0).then(with_plot),
-    "probability_best": lambda p: Call(
-        p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
     "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
-    "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
 }
 PLANNING = {
     "required_sample_size": lambda p: {method: Call(

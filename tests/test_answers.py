@@ -124,7 +124,7 @@ WITHOUT = {  # why functions and classes have no line
         Posteriors Reference Reproduction Sample Scores""",
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
-        differences probable_best rate_of refuse_told regrets told_by_costs
+        differences rate_of refuse_told regrets told_by_costs
         monotone_interval not_gained rates_interval robustness_map sample_difference
         sample_interval share_above upper_level within_capacity believed
         chosen_by decided limit read_rule room step_odds""",
