@@ -49,9 +49,7 @@ from cost_eval.bootstrap import (
 from cost_eval.core import (
     Result,
     TooFew,
-    blocks,
     cheapest_first,
-    cheapest_shared,
     check_confidence,
     check_counts,
     check_integer,
@@ -60,7 +58,6 @@ from cost_eval.core import (
     ends_of_rows,
     generator,
     holm,
-    kinds,
     labelled,
     needed_without_failure,
     numbered,
@@ -811,61 +808,6 @@ def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Lo
     decided = zip(models, samples.models.values())
     return Losses.of(samples, priors), [Decided(name, "as given", one.values) for name, one in decided]
 
-# %% ../nbs/21_comparisons.ipynb #e6ebc7a2
-_BATCHES = 2_000  # that are drawn where units are more than twice as many
-
-
-def _units(losses: Losses, columns, rng) -> tuple:
-    """The distinct rows, or clusters of rows, of the values `columns` (V, N) of each sample; of very many
-    distinct ones, random batches. How many there are of each (U,), the part they are drawn within (U,), what
-    they add to the cost of each class and value (U, K, V) and to its weight (U, K), and the share of each
-    class in the target (K,).
-    """
-    stratum = losses.y if losses.shifted else np.zeros(len(losses.y), np.intp)
-    shares = losses.priors if losses.shifted else np.ones(1)
-    kept = np.arange(len(losses.y))[losses.kept]
-    weight = np.ones(len(losses.y)) if losses.mass is None else losses.mass
-    cluster = losses.clusters
-    if cluster is None:
-        each = np.ones(len(weight)) if losses.weight is None else weight
-        if all(len(np.unique(column[kept])) <= 2 * _BATCHES for column in (each, *columns)):
-            found = _distinct(losses, columns, kept, each, stratum, shares)
-            if len(found[0]) <= 2 * _BATCHES:
-                return found
-        cluster = rng.permutation(len(weight))
-    if np.count_nonzero(np.bincount(cluster[kept])) > 2 * _BATCHES:
-        cluster = rng.permutation(int(cluster.max()) + 1)[cluster] % _BATCHES
-    return _clustered(cluster[kept], columns[:, kept], weight[kept], stratum[kept], shares)
-
-
-def _distinct(losses: Losses, columns, kept, each, stratum, shares) -> tuple:
-    "Rows, each of a weight, as units; equal ones counted."
-    repeats = None if losses.repeats is None else losses.repeats[kept]
-    unit, first = kinds([*_to_compare(columns[:, kept]), each[kept], stratum[kept]])
-    first = kept[first]
-    size = each[first, None] * (stratum[first, None] == np.arange(len(shares)))
-    total = size[:, :, None] * columns[:, first].T[:, None]
-    count = np.bincount(unit, repeats).astype(np.int64)
-    return count, stratum[first], total, size, shares
-
-
-def _clustered(code, columns, weight, stratum, shares) -> tuple:
-    "Clusters as units: drawn whole, whatever their classes."
-    many = len(shares)
-    cell, length = code * many + stratum, (code.max() + 1) * many
-    sums = [np.bincount(cell, weight * column, length) for column in (*columns, np.ones(len(code)))]
-    table = np.stack(sums, -1).reshape(-1, many, len(sums))
-    table = table[table[..., -1].any(1)]
-    unit, first = kinds([*_to_compare(table[..., :-1]).reshape(len(table), -1).T, *table[..., -1].T])
-    total, size = table[first, :, :-1], table[first, :, -1]
-    return np.bincount(unit), np.zeros(len(first), int), total, size, shares
-
-
-def _to_compare(losses: np.ndarray) -> np.ndarray:
-    "To 40 bits: losses that differ by rounding only are equal, whatever the unit of the costs is."
-    mantissa, exponent = np.frexp(losses)
-    return np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40)
-
 # %% ../nbs/21_comparisons.ipynb #afe35e3a
 def simultaneous_differences(
     y_true: Labels,
@@ -1054,11 +996,11 @@ def best_of(
     Notes
     -----
     The interval holds if that of a single model does: each end fails with at most (1 - confidence) / 2. The
-    luck is the square root of 2 times the mean, over bootstrap replicates, of "what the model chosen in the
-    replicate costs in the sample, minus in the replicate". In the normal approximation it is right on average
-    if all models cost the same, whatever they have in common, and if one is far ahead, and not too small in
-    between: the sample already sets equal models apart, so that a resample chooses more clearly than a new
-    sample would. Where a few rare costly errors decide, it is too small (chapter 21 measures by how much).
+    luck is the square root of 2 times the mean, over replicates, of "what the model chosen in the replicate
+    costs in the sample, minus in the replicate"; a replicate is drawn from the normal law with the sample's
+    costs and their covariances. It is right on average if all models cost the same, whatever they have in
+    common, and if one is far ahead, and not too small in between: the sample already sets equal models apart,
+    so that a replicate chooses more clearly than a new sample would (chapter 21 measures it).
 
     Examples
     --------
@@ -1122,21 +1064,19 @@ def best_policy(
 
 def _luck(losses: Losses, policies: list, n_resamples: int, rng) -> float:
     "Root of 2 times what the model chosen in a replicate costs more in the sample, on average."
-    paid = np.stack([losses.losses(one.decisions) for one in policies])
-    count, part, total, size, shares = _units(losses, paid, rng)
-
-    def means(drawn):
-        of_class = ratio(np.tensordot(drawn, total, 1), (drawn @ size)[..., None], undefined=0.0)
-        return np.einsum("k,bkv->bv", shares, of_class)
-
-    mean, more = means(count[None].astype(float))[0], 0.0
-    for block in blocks(n_resamples, 48 * (len(count) + total[0].size)):
-        drawn = np.zeros((block.stop - block.start, len(count)))
-        for own in (np.flatnonzero(part == k) for k in np.unique(part)):
-            drawn[:, own] = rng.multinomial(count[own].sum(), count[own] / count[own].sum(), len(drawn))
-        there = means(drawn)
-        more += ((mean - there) * cheapest_shared(there)).sum()
-    return max(0.0, float(np.sqrt(2) * more / n_resamples))
+    mass = losses.mass_at_priors
+    share = np.full(len(losses.y), 1 / len(losses.y)) if mass is None else mass / mass.sum()
+    stratum = losses.y if losses.stratified else np.zeros_like(losses.y)
+    apart = np.stack([losses.losses(one.decisions) for one in policies])
+    cost, size = apart @ share, np.bincount(stratum, share)
+    for row in apart:  # what a unit adds to the cost, less what one of its stratum adds on average
+        row -= ratio(np.bincount(stratum, share * row), size, undefined=0.0)[stratum]
+    apart *= share if losses.repeats is None else share / np.sqrt(losses.repeats)
+    if losses.clusters is not None:
+        apart = np.stack([np.bincount(losses.clusters, row) for row in apart])
+    drawn = rng.multivariate_normal(cost, apart @ apart.T, n_resamples, method="eigh")
+    first = drawn.argmin(1)
+    return max(0.0, float(np.sqrt(2) * (cost[first] - drawn.min(1)).mean()))
 
 # %% ../nbs/21_comparisons.ipynb #req00004
 @result
