@@ -725,17 +725,6 @@ def _check_costs(frame, label, arguments):
         raise ValueError(f"{why}; for example: {_line(arguments, options)}")
 
 # %% ../nbs/95_judge.ipynb #dec1
-def _rule_of_file(arguments, capacity=None) -> tuple:
-    "The rule, how many it may decide positive, and the rows of all files: in blocks, of a limit at once."
-    _need("data", "pandas")
-    rule = DecisionRule.from_json(Path(arguments.rule))
-    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
-    frames, capacity = map(_with_index, blocks), rule.capacity if capacity is None else capacity
-    if capacity is not None:
-        frames = [pandas().concat(list(frames), ignore_index=True)]
-    return rule, capacity, frames
-
-
 def _rule_values(rule, frame, arguments) -> tuple:
     "The column of a rule's values, or class -> column; and what the rule decides about."
     where = arguments.scores or rule.content.get("columns") or rule.model
@@ -753,10 +742,14 @@ def _rule_values(rule, frame, arguments) -> tuple:
 
 
 def _decide(arguments):
-    "Read, decide, write, say."
+    "Read, decide, write, say: in blocks of rows, of a limit all at once."
+    _need("data", "pandas")
     _writable_file(arguments.out)
-    rule, capacity, frames = _rule_of_file(arguments, arguments.capacity)
-    part, taken, columns = Path(f"{arguments.out}.part"), dict.fromkeys(rule.decisions, 0), None
+    rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
+    capacity = rule.capacity if arguments.capacity is None else arguments.capacity
+    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
+    frames = map(_with_index, blocks) if capacity is None else [_read_frame(arguments)]
+    taken, columns = dict.fromkeys(rule.decisions, 0), None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -784,24 +777,18 @@ def _decide(arguments):
 
 def _check(arguments):
     "Read, judge, say; the answer is the exit status."
-    rule, _, frames = _rule_of_file(arguments)
+    _need("data", "pandas")
+    rule, frame = DecisionRule.from_json(Path(arguments.rule)), _read_frame(arguments)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
-    read, label = [], arguments.label
-    for frame in frames:
-        rows = _columns_of_rows(frame, arguments, "weight", "cluster")
-        if label is None:
-            taken = [column.name for column in rows.values()]
-            where, _ = _rule_values(rule, frame, arguments)
-            label = read_table(frame, models={rule.model: where}, taken=taken).label
-            print(f"Read: true labels {label!r}. (--label says otherwise.)")
-        _column(frame, label, "--label")
-        read.append(frame)
-    frame = pandas().concat(read, ignore_index=True)
-    rows = _columns_of_rows(frame, arguments, "weight", "cluster")
+    rows, label = _columns_of_rows(frame, arguments, "weight", "cluster"), arguments.label
+    where, values = _rule_values(rule, frame, arguments)
+    if label is None:
+        taken = [column.name for column in rows.values()]
+        label = read_table(frame, models={rule.model: where}, taken=taken).label
+        print(f"Read: true labels {label!r}. (--label says otherwise.)")
     rows |= {name: getattr(arguments, name) for name in ("max_cost", "largest", "heaviest", "confidence")}
-    _, values = _rule_values(rule, frame, arguments)
     costs = _with_columns(_prices(arguments), frame) or None
-    told = check_rule(rule, frame[label], values, costs, min_rates=rates, **rows)
+    told = check_rule(rule, _column(frame, label, "--label"), values, costs, min_rates=rates, **rows)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
@@ -825,17 +812,12 @@ class _Lasting:
     def __getattr__(self, name):
         return getattr(self._stream, name)
 
-    def _tried(self, call, *text):
+    def write(self, text):
         try:
-            call(*text)
+            self._stream.write(text)
+            self._stream.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-
-    def write(self, text):
-        self._tried(self._stream.write, text)
-
-    def flush(self):
-        self._tried(self._stream.flush)
 
 
 def _of_the_shell(error: BaseException) -> bool:
@@ -876,9 +858,7 @@ def main(argv: Row[str] | None = None) -> int:
             arguments = _recalled(parser, arguments, argv)
         arguments.line = line
         with redirect_stdout(_Lasting(sys.stdout)):
-            code = arguments.run(arguments)
-            sys.stdout.flush()
-        return code
+            return arguments.run(arguments)
     except (ValueError, ImportError) as error:
         said = str(error) if _of_the_shell(error) else _in_the_shell(str(error))
         print("cost-eval:", *said.split(), file=sys.stderr)  # in one line
