@@ -778,13 +778,15 @@ def _decide(arguments):
 def _check(arguments):
     "Read, judge, say; the answer is the exit status."
     _need("data", "pandas")
-    rule, frame = DecisionRule.from_json(Path(arguments.rule)), _read_frame(arguments)
+    rule = DecisionRule.from_json(Path(arguments.rule))
+    frames = [_with_index(read_file(path, **_marks(arguments))) for path in arguments.files]
+    frame = pandas().concat(frames, ignore_index=True)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
     rows, label = _columns_of_rows(frame, arguments, "weight", "cluster"), arguments.label
     where, values = _rule_values(rule, frame, arguments)
     if label is None:
         taken = [column.name for column in rows.values()]
-        label = read_table(frame, models={rule.model: where}, taken=taken).label
+        label = read_table(frames[0], models={rule.model: where}, taken=taken).label
         print(f"Read: true labels {label!r}. (--label says otherwise.)")
     rows |= {name: getattr(arguments, name) for name in ("max_cost", "largest", "heaviest", "confidence")}
     costs = _with_columns(_prices(arguments), frame) or None
