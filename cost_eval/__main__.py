@@ -62,6 +62,7 @@ def _need(extra: str, *names):
 
 # %% ../nbs/95_judge.ipynb #069a3d7a
 def _reproduce(arguments):
+    "Recompute tables and figures, compare them with the published numbers."
     _need("book", "pandas", "tqdm", "joblib", "matplotlib")
     optional_import("matplotlib", extra="book").use("agg")
     if arguments.sheet:
@@ -84,6 +85,7 @@ def _reproduce(arguments):
 
 # %% ../nbs/95_judge.ipynb #a1fe6c46
 def _list(arguments):
+    "List what can be reproduced."
     _need("book", "pandas", "matplotlib")
     broken = reproduce.discover()
     for item in reproduce.select(arguments.items, broken):
@@ -95,6 +97,7 @@ def _list(arguments):
 
 # %% ../nbs/95_judge.ipynb #404a9e24
 def _data_list(arguments):
+    "List the data sets and what is at hand."
     for name, dataset in datasets.DATASETS.items():
         state = datasets.state(name, data_dir=arguments.data)
         print(f"{name:28} {state:7} {dataset.size:>13}  {dataset.title} ({dataset.licence})")
@@ -104,7 +107,7 @@ def _data_list(arguments):
 
 
 def _data_fetch(arguments):
-    "One line a data set."
+    "Download data sets into the user's cache."
     if arguments.timeout <= 0:
         raise ValueError(f"--timeout: got {arguments.timeout:g}, want a positive number of seconds")
     names = datasets.names(arguments.names or None, small=arguments.small)
@@ -125,6 +128,7 @@ def _data_fetch(arguments):
 
 # %% ../nbs/95_judge.ipynb #exa1
 def _example(arguments):
+    "Write a small file of predictions, and the line that judges it."
     _need("data", "pandas")
     path = Path(arguments.file)
     if path.suffix.lower() != ".csv":
@@ -241,9 +245,9 @@ def _add(parser, *rows, required: tuple = ()):
         parser.add_argument(f"--{name}", help=what, **kind)
 
 
-def _command(commands, run, name: str, purpose: str, *files, **defaults):
-    "A command, and the files or names that it takes: name, how many, help."
-    parser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+def _command(commands, run, name: str, *files, **defaults):
+    "A command, whose purpose its function says, and the files or names that it takes: name, how many, help."
+    parser = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
     for dest, many, metavar, what in files:
         parser.add_argument(dest, nargs=many, metavar=metavar, help=what)
     parser.set_defaults(run=run, parser=parser, **defaults)
@@ -252,50 +256,40 @@ def _command(commands, run, name: str, purpose: str, *files, **defaults):
 
 def _fill(commands):
     "All commands."
-    what = "what to write: scores.csv, for example"
-    about = "write a small file of predictions, and the line that judges it"
-    _command(commands, _example, "example", about, ("file", None, "FILE", what))
+    _command(commands, _example, "example", ("file", None, "FILE", "what to write: scores.csv, for example"))
     what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
-    about = "what the predictions in a file cost, and which model is cheapest"
     usual = {"rule": "calibrated", "method": "auto", "confidence": 0.95, "seed": 0}
     usual |= {"scenario": [], "about": []}
-    parser = _command(commands, _evaluate, "evaluate", about, ("files", "+", "FILE", what), **usual)
+    parser = _command(commands, _evaluate, "evaluate", ("files", "+", "FILE", what), **usual)
     for title, rows in _GROUPS.items():
         _add(parser.add_argument_group(title), *rows)
     files = "files", "+", "FILE", "CSV or parquet of any size; other kinds as for evaluate"
-    about = "what an installed rule decides about the rows of a file"
-    parser = _command(commands, _decide, "decide", about, files)
     out = "out", "FILE", "CSV to write: the rows with one more column, the decision"
+    parser = _command(commands, _decide, "decide", files)
     _add(parser, _NEEDED, *_OF_A_RULE, out, _ROWS["capacity"], required=("rule", "out"))
-    about = "whether an installed rule keeps its promise on new labelled rows"
-    parser = _command(commands, _check, "check", about, files, confidence=0.95)
-    parser.description += " Exit status: 0 kept, 1 broken for sure, 3 undecided."
+    parser = _command(commands, _check, "check", files, confidence=0.95)
     _add(parser, _NEEDED, *_OF_A_RULE, required=("rule",))
     _add(parser, *(_ROWS[k] for k in ("label", "weight", "cluster", "heaviest", "largest", "confidence")))
     _add(parser, ("max-cost", "C", "what a case may cost on average"))
     _add(parser, *((f"min-{rate}", "R", f"least {rate}: .95 or 95%%") for rate in _CHECKED))
-    items = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
-    what = "recompute tables and figures, compare them with the published numbers"
-    usual = {"budget": "quick", "jobs": 1, "out": "_reproduced"}
-    parser = _command(commands, _reproduce, "reproduce", what, ("items", "*", "ITEM", items), **usual)
+    what = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
+    items, usual = ("items", "*", "ITEM", what), {"budget": "quick", "jobs": 1, "out": "_reproduced"}
     _add(
-        parser,
+        _command(commands, _reproduce, "reproduce", items, **usual),
         ("budget", "quick|full", "full: also what takes long (default: quick)"),
         ("sheet", "", "print what each paper came to, from the committed board; nothing is computed"),
         _DATA,
         ("jobs", "N", "how many items to run at a time (default: 1)"),
         ("out", "DIR", "where the results go (default: _reproduced)"),
     )
-    _command(commands, _list, "list", "list what can be reproduced", ("items", "*", "ITEM", items))
+    _command(commands, _list, "list", items)
     group = commands.add_parser("data", help="list and fetch data sets")
     group = group.add_subparsers(required=True, metavar="COMMAND")
-    _add(_command(group, _data_list, "list", "list the data sets and what is at hand"), _DATA)
+    _add(_command(group, _data_list, "list"), _DATA)
     names = "names", "*", "NAME", "a data set or a pattern such as 'ferrer/*' (default: all)"
-    parser = _command(
-        group, _data_fetch, "fetch", "download data sets into the user's cache", names, timeout=30.0
-    )
     small = "the small public files only; never fails, so that a build goes on without them"
     wait = "seconds after which a silent host is given up (default: 30)"
+    parser = _command(group, _data_fetch, "fetch", names, timeout=30.0)
     _add(parser, ("small", "", small), ("timeout", "S", wait), _DATA)
 
 # %% ../nbs/95_judge.ipynb #ev1
@@ -310,7 +304,7 @@ _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "metho
 
 
 def _evaluate(arguments):
-    "Read, evaluate, print, write."
+    "What the predictions in a file cost, and which model is cheapest."
     _need("data", "pandas")
     _need("book", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
@@ -742,11 +736,12 @@ def _rule_values(rule, frame, arguments) -> tuple:
 
 
 def _decide(arguments):
-    "Read, decide, write, say: in blocks of rows, of a limit all at once."
+    "What an installed rule decides about the rows of a file."
     _need("data", "pandas")
     _writable_file(arguments.out)
     rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
     capacity = rule.capacity if arguments.capacity is None else arguments.capacity
+    # of a limit all rows at once
     blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
     frames = map(_with_index, blocks) if capacity is None else [_read_frame(arguments)]
     taken, columns = dict.fromkeys(rule.decisions, 0), None
@@ -776,7 +771,9 @@ def _decide(arguments):
 
 
 def _check(arguments):
-    "Read, judge, say; the answer is the exit status."
+    """Whether an installed rule keeps its promise on new labelled rows. Exit status: 0 kept, 1 broken for sure,
+    3 undecided.
+    """
     _need("data", "pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))
     frames = [_with_index(read_file(path, **_marks(arguments))) for path in arguments.files]
