@@ -11,19 +11,15 @@ from typing import Any
 
 from .confusion import BinaryCounts, ConfusionCounts
 from cost_eval.core import (
-    Axes,
-    Frame,
-    Labels,
     Matrix,
     Priors,
     Rng,
     VBox,
-    Vector,
 )
 
 # %% auto #0
-__all__ = ['Units', 'Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'simultaneous_differences', 'differences',
-           'regrets', 'best_of', 'best_policy', 'Certificate', 'certify', 'rate_of', 'explore_luck']
+__all__ = ['Units', 'Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'differences', 'regrets', 'best_policy',
+           'Certificate', 'certify', 'rate_of', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
@@ -39,7 +35,6 @@ from scipy.stats import beta, binom
 
 from cost_eval.bootstrap import (
     Sample,
-    difference,
     loss_difference,
     loss_interval,
     metric_interval,
@@ -52,7 +47,6 @@ from cost_eval.core import (
     cheapest_first,
     check_confidence,
     check_counts,
-    check_integer,
     check_range,
     count_cells,
     ends_of_rows,
@@ -66,10 +60,10 @@ from cost_eval.core import (
     ratio,
     result,
 )
-from .costs import CostMatrix, Costs, ExampleCosts, as_priors, attainable
+from .costs import CostMatrix, ExampleCosts, as_priors, attainable
 from .decisions import Requirement, read_requirements
-from .samples import Decisions, Samples, read_samples
-from .plotting import COLORS, ensure_axes, explorer, live_figure, name_rows, slider
+from .samples import Samples
+from .plotting import COLORS, explorer, live_figure, slider
 
 # %% ../nbs/21_comparisons.ipynb #c1e284ab
 def _labels(names) -> np.ndarray:
@@ -608,20 +602,6 @@ class Answers(Result):
         names = ("model", "against", "part", "estimate", "low", "high", "p_value", "told_apart")
         return {name: column for name in names if (column := getattr(self, name)).astype(str).any()}
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        "Each interval, and of differences a line at none; returns the Axes."
-        ax = ensure_axes(ax, figsize=(4.9, 0.9 + 0.4 * len(self.model)))
-        for i in range(len(self.model)):
-            color = COLORS[2] if self.told_apart[i] else COLORS[8]
-            ax.plot([self.low[i], self.high[i]], [i, i], color=color, ls="-", lw=3, solid_capstyle="butt")
-            ax.plot(self.estimate[i], i, "o", color="black", ms=4)
-        apart = not np.isnan(self.p_value).all()
-        if apart:
-            ax.axvline(0, color="0.4", lw=1, ls="--")
-        ax.set_xlabel("difference of the cost per sample" if apart else "cost per sample")
-        rows = zip(self.model, self.against if apart else self.part)
-        return name_rows(ax, [f"{one} − {other}" if apart else f"{one}, {other}" for one, other in rows])
-
 
 def ask(
     questions: Any,
@@ -794,86 +774,9 @@ def _of_rows(means: list, by_row: bool) -> tuple[np.ndarray, dict]:
         options["heaviest"] = units.heaviest * max(caps)
     return np.concatenate(values), options
 
-# %% ../nbs/21_comparisons.ipynb #5d93ebd7
-def _read(y_true, decisions, costs, priors, sample_weight, clusters) -> tuple[Losses, list]:
-    "What decisions cost, and whose they are."
-    named = decisions
-    if not hasattr(decisions, "columns") and not isinstance(decisions, Mapping):
-        named = dict(enumerate(decisions if hasattr(decisions, "__iter__") else ()))
-    models = {name: Decisions(named[name]) for name in getattr(named, "columns", named)}
-    if len(models) < 2:
-        raise ValueError(f"decisions: two or more models are needed to compare, got {len(models)}")
-    samples = read_samples(y_true, models, costs, sample_weight=sample_weight, clusters=clusters)
-    samples = samples.take(samples.counting)  # as if those of weight 0 were not there
-    decided = zip(models, samples.models.values())
-    return Losses.of(samples, priors), [Decided(name, "as given", one.values) for name, one in decided]
-
 # %% ../nbs/21_comparisons.ipynb #afe35e3a
-def simultaneous_differences(
-    y_true: Labels,
-    decisions: Labels | Mapping[Any, Any] | Frame,
-    costs: Costs,
-    *,
-    confidence: float = 0.95,
-    priors: Priors | None = None,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-) -> Answers:
-    """All pairwise differences of expected cost, with intervals that hold together and adjusted p-values.
-
-    The default test of `difference` (`loss_difference` where samples have costs of their own, weights or
-    clusters) is asked about each of the P pairs, and its p-values are adjusted step by step (Holm 1979). The
-    intervals are those of the same test at the level (1 - confidence) / P; where Holm rejects and that
-    interval still holds 0, its end is moved to 0, so that p-value and interval say the same.
-
-    Parameters
-    ----------
-    y_true : array_like
-        (N,) true labels, of the costs' classes (0..K-1 for plain costs)
-    decisions : dict, data frame or array_like
-        name -> (N,) decisions of each of S >= 2 models, or (S, N), named 0..S-1
-    costs : CostMatrix, array_like or ExampleCosts
-        (K, M), or a matrix a sample
-    confidence : float, default 0.95
-        that all intervals hold at once
-    priors : array_like or dict, optional
-        (K,) class priors of the deployment; the classes then are separate samples
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-    clusters : array_like, optional
-        (N,) the patient, customer, ... of each sample; whole clusters vary
-
-    Returns
-    -------
-    Answers
-        P = S (S - 1) / 2 pairs, in the order of the models: `model` minus `against`
-
-    Raises
-    ------
-    ValueError
-        For fewer than two models, unknown labels, lengths that differ, bad options.
-
-    Notes
-    -----
-    What holds if the single test keeps its level, whatever the pairs have in common, each with at least the
-    given confidence: (1) no two models of equal cost are told apart; (2) every difference lies in its
-    interval before ends are moved to 0; so (3) signs shown by those intervals are right. (1) and (2) hold
-    together with at least 1 - 2 (1 - confidence). The sign of a pair that Holm alone tells apart is proved
-    for independent pairs (Shaffer 1980) and not in general.
-
-    Examples
-    --------
-    >>> models = {"a": [0, 1] * 50, "b": [1, 1] * 50}
-    >>> found = simultaneous_differences([0, 1] * 50, models, [[0, 1], [5, 0]])
-    >>> str(found.model[0]), str(found.against[0]), float(found.estimate[0]), bool(found.told_apart[0])
-    ('a', 'b', -0.5, True)
-    """
-    losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
-    return ask(differences(losses, policies), confidence=confidence, jointly=True)
-
-
 def differences(losses: Losses, policies: list) -> list:
-    """Questions about all pairs of policies.
+    """Questions about all pairs of policies, to be answered jointly.
 
     Parameters
     ----------
@@ -886,6 +789,14 @@ def differences(losses: Losses, policies: list) -> list:
     -------
     list of Question
         the first minus the second of each pair
+
+    Notes
+    -----
+    What holds of `ask(..., jointly=True)` if the single test keeps its level, whatever the pairs have in
+    common, each with at least the given confidence: (1) no two models of equal cost are told apart; (2) every
+    difference lies in its interval before ends are moved to 0; so (3) signs shown by those intervals are
+    right. (1) and (2) hold together with at least 1 - 2 (1 - confidence). The sign of a pair that Holm alone
+    tells apart is proved for independent pairs (Shaffer 1980) and not in general.
 
     Examples
     --------
@@ -943,17 +854,8 @@ def regrets(asked: list, confidence: float) -> tuple:
     return cost, regret, *table.max(-1), chance.min(-1)
 
 # %% ../nbs/21_comparisons.ipynb #3cd11428
-def best_of(
-    y_true: Labels,
-    decisions: Labels | Mapping[Any, Any] | Frame,
-    costs: Costs,
-    *,
-    confidence: float = 0.95,
-    priors: Priors | None = None,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-    n_resamples: int = 1000,
-    rng: Rng = None,
+def best_policy(
+    losses: Losses, policies: list, own: Answers, *, n_resamples: int = 1000, rng: Rng = None
 ) -> Answers:
     """The cheapest of several models: its interval adjusted for having been chosen, and its luck.
 
@@ -964,34 +866,19 @@ def best_of(
 
     Parameters
     ----------
-    y_true : array_like
-        (N,) true labels, of the costs' classes (0..K-1 for plain costs)
-    decisions : dict, data frame or array_like
-        name -> (N,) decisions of each of S >= 2 models, or (S, N), named 0..S-1
-    costs : CostMatrix, array_like or ExampleCosts
-        (K, M), or a matrix a sample; what is minimised is their mean
-    confidence : float, default 0.95
-        that the interval holds the true cost of the model chosen
-    priors : array_like or dict, optional
-        (K,) class priors of the deployment
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-    clusters : array_like, optional
-        (N,) the patient, customer, ... of each sample
-    n_resamples : int, default 1000
+    losses : Losses
+        what decisions cost
+    policies : list of Decided
+        S of them
+    own : Answers
+        what each costs, by itself
+    n_resamples, rng : optional
         replicates, for the luck
-    rng : Generator or int, optional
-        for the luck
 
     Returns
     -------
     Answers
         the winner as the cheapest of all, then every model by itself, the cheapest first; and the luck
-
-    Raises
-    ------
-    ValueError
-        As `simultaneous_differences`.
 
     Notes
     -----
@@ -1001,42 +888,6 @@ def best_of(
     costs and their covariances. It is right on average if all models cost the same, whatever they have in
     common, and if one is far ahead, and not too small in between: the sample already sets equal models apart,
     so that a replicate chooses more clearly than a new sample would (chapter 21 measures it).
-
-    Examples
-    --------
-    >>> found = best_of([0, 1] * 50, {"a": [0, 1] * 50, "b": [1, 1] * 50}, [[0, 1], [5, 0]], rng=0)
-    >>> found.part.tolist()
-    ['the cheapest of 2', 'by itself', 'by itself']
-    >>> found.model[0].item(), found.estimate.tolist(), found.luck
-    ('a', [0.0, 0.0, 0.5], 0.0)
-    """
-    confidence, rng = check_confidence(confidence), generator(rng)
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    losses, policies = _read(y_true, decisions, costs, priors, sample_weight, clusters)
-    own = ask([losses.asks(one) for one in policies], confidence=confidence)
-    return best_policy(losses, policies, own, n_resamples=n_resamples, rng=rng)
-
-
-def best_policy(
-    losses: Losses, policies: list, own: Answers, *, n_resamples: int = 1000, rng: Rng = None
-) -> Answers:
-    """`best_of` of what is read and asked.
-
-    Parameters
-    ----------
-    losses : Losses
-        what decisions cost
-    policies : list of Decided
-        S of them
-    own : Answers
-        what each costs, by itself
-    n_resamples, rng : optional
-        as there
-
-    Returns
-    -------
-    Answers
-        as there
 
     Examples
     --------

@@ -662,7 +662,7 @@ class Report(Result):
         priors
     winner : Answers or None
         the cheapest of several models with an interval that holds although it was chosen, each by itself, and
-        the luck, as `best_of` has them; None for one model
+        the luck (`cost_eval.comparisons.best_policy`); None for one model
     differences : DataFrame
         all pairs of models, first minus second: intervals that hold together, p-values adjusted for all
         pairs, `told_apart` where the p-value is below 1 - confidence

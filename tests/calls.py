@@ -580,12 +580,6 @@ CERTAINTY = {
     "loss_difference": lambda p: Call(
         p.losses(), p.losses(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         strata=p.maybe.strata, bounds=(-99., 99.), heaviest=90. if p.has("shown") else None),
-    "simultaneous_differences": lambda p: Call(
-        p.y, [p.decided(), p.decided(1), p.decided()[::-1]], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, clusters=p.maybe.clusters).then(with_plot),
-    "best_of": lambda p: Call(
-        p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, clusters=p.maybe.clusters, rng=0).then(with_plot),
     "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
 }
 PLANNING = {

@@ -114,7 +114,7 @@ BILL = {(2, 2): [[0, 1], [5, 0]], (3, 3): [[0, 1, 3], [10, 0, 1], [50, 10, 0]],
         (3, 4): [[0, 1, 3, .5], [10, 0, 1, .5], [50, 10, 0, .5]]}
 CASES = {"2": Case(), "3": Case(K=3, M=3), "wait": Case(K=3, M=4)}
 TAGS = {  # what takes long is tried on two cases, or on one
-    **dict.fromkeys(["evaluate", "best_of", "scale.evaluate"], ("2", "wait all")),
+    **dict.fromkeys(["evaluate", "scale.evaluate"], ("2", "wait all")),
     **dict.fromkeys(["difference", "independent_difference"], ("2", "wait")),
     **dict.fromkeys(["required_pairs", "required_sample_size", "training_variation"], ("3",)),
 }
@@ -281,7 +281,6 @@ MAKERS = {
 QUICK = ("rng", "n_resamples", "n_sets", "n_samples", "n_curves", "folds", "cv", "repeats", "points",
          "largest_cluster")
 OWN = {  # function.parameter: where a name means something else
-    **{f"{name}.decisions": judged for name in ("best_of", "simultaneous_differences")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
     "multilabel_cost_score.counts": label_counts,
     **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "prediction_powered", "labelled_rows")},
@@ -365,7 +364,6 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
     "rivals": "f_beta_threshold plot_expected_cost",
     "scores": "plot_cost_curve soft_expected_cost",
     "bootstrap": "Difference Interval loss_difference",
-    "comparisons": "best_of simultaneous_differences",
     "cost_score": """cost_score_from_precision cost_score_from_rates f1_cost held_out_saving isocost_precision
         isocost_slope multiclass_cost_score""",
     "weighted_accuracy": "cost_weight hand_h_measure target_weight",

@@ -93,8 +93,6 @@ CONTRACT = {
         bdelta_cost(joint, costs, *, ...)
     """,
     "comparisons": """
-        simultaneous_differences(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> Answers
-        best_of(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, n_resamples=1000, rng=None) -> Answers
         certify(counts, require, *, confidence=0.95) -> Certificate
         Certificate | met certified bound p_value needed to_frame
     """,

@@ -38,7 +38,6 @@ NOT = {
     "evaluate": {"rows": ANOTHER, "models": PAIRS},
     "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters",
                                    "own costs", "scores"], HANDS_OVER),
-    "simultaneous_differences": {"models": PAIRS},
     **{name: dict.fromkeys(["rows", "rows by index"], IN_TIME)
        for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
     "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},

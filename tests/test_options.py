@@ -382,8 +382,6 @@ CASES = {
                                 method=given("percentile", costs=COSTS)),
     },
     "comparisons": {
-        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS),
-        "best_of": Case(Y, [D, E], COSTS),
         "certify": Case(COUNTS, {"recall": .6}),
     },
     "planning": {
@@ -563,8 +561,7 @@ KNOWN = {  # of a function without a case, by name
     "counts_a": COUNTS, "counts_b": OTHER,
 }
 EXEMPT = {
-    **{f"comparisons.{name}": "simultaneous_differences, best_of and evaluate, tried here, "
-                              "are made of it" for name in (
+    **{f"comparisons.{name}": "evaluate, tried here, is made of it" for name in (
         "Losses.asks", "Losses.at", "Losses.attainable", "Losses.cost", "Losses.gap", "Losses.parts",
         "Losses.take", "ask", "best_policy", "Losses.of", "Units.known")},
     "datasets": "test_datasets.py drives them against a server",

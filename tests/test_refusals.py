@@ -26,7 +26,6 @@ import invariances as iv
 import cost_eval
 import cost_eval.api as ce
 from cost_eval import bootstrap as bs
-from cost_eval import comparisons as cp
 from cost_eval import cost_score as cs
 from cost_eval import curves as cv
 from cost_eval import decisions as de
@@ -535,7 +534,6 @@ def test_what_messages_advise_works_and_does_no_harm(case, messages):
 COUNTS, BILL = [[80, 10], [3, 7]], [[0, 1], [5, 0]]
 JOINT = np.array([[[60, 6], [9, 5]], [[2, 4], [3, 11]]])
 Y6, S6 = np.array([0, 1, 0, 1, 1, 0]), np.array([.1, .4, .3, .8, .6, .5])
-DECIDED = [S6 > .2, S6 > .35]
 
 
 def from_(least, *more):
@@ -553,7 +551,6 @@ LIMITS = {
                                     from_(100)),
     "loss_interval n_resamples": (lambda v: bs.loss_interval([1, 2, 3.5], clusters=[0, 1, 2],
         method="percentile", n_resamples=v, rng=0), from_(100)),
-    "best_of n_resamples": (lambda v: cp.best_of(Y6, DECIDED, BILL, n_resamples=v, rng=0), from_(1)),
     "required_sample_size relative_precision": (lambda v: pl.required_sample_size(COUNTS, BILL, v,
         method="z"), ([.01, 3], [0, INF, NAN])),
     "required_sample_size n_sets": (lambda v: pl.required_sample_size(COUNTS, BILL, .5, n_sets=v,
@@ -636,7 +633,6 @@ REFUSED = {
                                 "models.*: " + BY_NAME),
     "another library's decisions": (lambda: ce.losses(["a", "b"], arrow(), LETTERS),
                                     "decisions.*: " + BY_NAME),
-    "no models": (lambda: cp.best_of(Y, {"a": Y}, C), "decisions: two or more models are needed"),
     "more than certain": (lambda: pl.required_sample_size([[.5, .6], [0, 0]], C), "probabilities"),
     "nothing to be precise about": (lambda: pl.required_sample_size([[1., 0], [0, 0]], C),
                                     "expected cost is 0"),

@@ -14,7 +14,7 @@ from sklearn.metrics import precision_score, recall_score, roc_auc_score
 from conftest import refuses
 from cost_eval import report as report_module
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
-from cost_eval.comparisons import best_of, simultaneous_differences
+from asked import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold

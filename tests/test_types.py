@@ -99,7 +99,6 @@ from typing import Any
 
 import numpy as np
 import cost_eval.api as ce
-from cost_eval.comparisons import simultaneous_differences
 from cost_eval.cost_score import multiclass_cost_score
 from cost_eval.metrics import f_beta, recall
 from cost_eval.policies import RULES, Policy
@@ -155,7 +154,6 @@ ce.best_threshold(y, ["low", "high", "high"], costs)
 ce.evaluate(y, {"m": s}, costs, rule="bayess")
 ce.evaluate(y, {"m": s}, costs, rule={"m": "tunned"})
 ce.evaluate(y, {"m": s}, costs, weights=s)
-simultaneous_differences(y, {"m": y}, costs, method="max")
 ce.performance_curve(y, s, "receiver")
 multiclass_cost_score(counts, 2.0, average="median")
 ce.required_pairs(joint, costs, saving="half")
