@@ -350,15 +350,15 @@ def _evaluate(arguments):
 
 def _recalled(parser, arguments, argv):
     "The arguments with those of the recipe where none are given here."
-    path, recipe = arguments.recipe, None
+    path = arguments.recipe
     try:
         recipe = json.loads(Path(path).read_text(encoding="utf-8"))
+        options = {**recipe["options"]}
     except (OSError, ValueError) as error:
         raise ValueError(f"--recipe: {path} is not complete JSON ({error}); name another file") from None
-    if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
-        raise ValueError(f"--recipe: {path} holds no options; --save-recipe writes some")
-    options, prices = recipe["options"], ("costs", *_OUTCOMES)
-    if any(getattr(arguments, name) is not None for name in prices):
+    except (KeyError, TypeError):
+        raise ValueError(f"--recipe: {path} holds no options; --save-recipe writes some") from None
+    if arguments.costs or _prices(arguments):
         other = _OUTCOMES if arguments.costs else ("costs",)
         options = {name: value for name, value in options.items() if name not in other}
     arguments.parser.set_defaults(last=recipe, **options)
@@ -584,12 +584,11 @@ def _models_of(frame, arguments) -> dict | None:
 
 
 def _posteriors_of(frame, text: str | None) -> dict:
-    "Models of columns COL=CLASS, one if their rows add up to 1, or of what their columns begin with."
+    "Models of columns COL=CLASS, one if they are of several classes, or of what their columns begin with."
     items = _items(text)
     pairs = {column: label for column, label in map(_pair, items) if label}
     models: dict = {column: {label: column} for column, label in pairs.items()}
-    whole = 1 < len(pairs) == len(set(pairs.values())) and set(pairs) <= set(frame.columns)
-    if whole and (abs(frame[[*pairs]].sum(axis=1) - 1) < 1e-3).all():
+    if 1 < len(pairs) == len(set(pairs.values())):
         name = os.path.commonprefix([*pairs]).rstrip("_ .-=(") or "model"
         models = {name: {label: column for column, label in pairs.items()}}
     for begin in (column.removesuffix("_") for column, label in map(_pair, items) if not label):

@@ -55,6 +55,7 @@ from cost_eval.core import (
     labelled,
     needed_without_failure,
     numbered,
+    objects,
     percent,
     power_of_two,
     ratio,
@@ -64,14 +65,6 @@ from .costs import CostMatrix, ExampleCosts, as_priors, attainable
 from .decisions import Requirement, read_requirements
 from .samples import Samples
 from .plotting import COLORS, explorer, live_figure, slider
-
-# %% ../nbs/21_comparisons.ipynb #c1e284ab
-def _labels(names) -> np.ndarray:
-    "Names as an array: of text or of integers where all are, of objects otherwise."
-    label = np.empty(len(names), object)
-    label[:] = names
-    same = all(isinstance(name, str) for name in names) or all(isinstance(name, int) for name in names)
-    return np.array(names) if same and len(label) else label
 
 # %% ../nbs/21_comparisons.ipynb #144e17c7
 @dataclass(frozen=True)
@@ -663,7 +656,7 @@ def ask(
         p, low, high, moved = _stepwise(p, estimate, low, high, confidence)
         notes += moved
     names = "model", "against", "part"
-    of, against, part = (_labels([getattr(one, name) for one in questions]) for name in names)
+    of, against, part = (objects([getattr(one, name) for one in questions]) for name in names)
     method = "; ".join(dict.fromkeys(one.method for one in said))
     guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
     far = p < 1 - confidence
@@ -897,7 +890,7 @@ def best_policy(
     >>> shy = Decided("shy", "as given", np.where(np.arange(100) < 85, 0, y))
     >>> own = ask([losses.asks(one) for one in (bold, shy)])
     >>> found = best_policy(losses, [bold, shy], own, rng=0)
-    >>> found.model[0].item(), found.estimate[0].item(), bool(found.high[0] > found.high[1])
+    >>> found.model[0], found.estimate[0].item(), bool(found.high[0] > found.high[1])
     ('bold', 0.2, True)
     """
     order, mean, notes = cheapest_first(own.estimate), own.estimate, own.notes
@@ -909,7 +902,7 @@ def best_policy(
     names = ("model", "against", "estimate", "low", "high", "p_value", "told_apart", "seen")
     found = {name: getattr(own, name)[np.r_[order[0], order]] for name in names}
     found["low"][0], found["high"][0] = own.low.min(), chosen.high[0]
-    found["part"] = _labels([f"the cheapest of {many}", *["by itself"] * many])
+    found["part"] = objects([f"the cheapest of {many}", *["by itself"] * many])
     return replace(own, **found, notes=notes, luck=_luck(losses, policies, n_resamples, rng))
 
 

@@ -40,7 +40,6 @@ from cost_eval.core import (
     cost_table,
     generator,
     refuse_rows,
-    seen_labels,
     unknown_name,
 )
 from .costs import Costs, ExampleCosts, as_costs
@@ -188,11 +187,6 @@ def _count(function, y_true, decided: dict, sample_weight, groups, data, options
 def _table(function, rows: pd.DataFrame, names: list, options: dict):
     "The in-memory counts of distinct rows, whole where they have no weights."
     columns = [_array(rows[name], name) for name in names]
-    for column in columns:
-        labels = seen_labels(column)
-        if len({isinstance(label, str) for label in labels}) > 1:
-            some = f"{labels[0]!r} and {labels[-1]!r}"
-            raise ValueError(f"y_true or decisions: text and numbers, such as {some}; make them one type")
     found = function(*columns, sample_weight=rows["count"], **options)
     array = found.array.astype(rows["count"].dtype)
     return type(found)(array, classes=found.classes, decisions=found.decisions)
