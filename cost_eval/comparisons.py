@@ -18,8 +18,8 @@ from cost_eval.core import (
 )
 
 # %% auto #0
-__all__ = ['Units', 'Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'differences', 'regrets', 'best_policy',
-           'Certificate', 'certify', 'rate_of', 'explore_luck']
+__all__ = ['Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'differences', 'regrets', 'best_policy', 'Certificate',
+           'certify', 'rate_of', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
@@ -67,124 +67,6 @@ from .samples import Samples
 from .plotting import COLORS, explorer, live_figure, slider
 
 # %% ../nbs/21_comparisons.ipynb #144e17c7
-@dataclass(frozen=True)
-class Units:
-    """Who is counted: samples, their weights and clusters, and where decisions will be taken.
-
-    Attributes
-    ----------
-    y : ndarray
-        (N,) classes, rows of the costs
-    priors : ndarray
-        (K,) of the deployment, or shares of the samples
-    shifted : bool
-        were priors given? The classes then are separate samples
-    weight : ndarray or None
-        (N,) weights
-    clusters : ndarray or None
-        (N,) number of each sample's cluster
-    repeats : ndarray or None
-        (N,) how many samples each row stands for; None: one
-    heaviest : float or None
-        weight of the heaviest unit that can occur; None: of the heaviest seen
-    method : str
-        of every interval and difference, a key of `METHODS` or "auto"
-    rng : Generator or None
-        of what is drawn
-    """
-
-    y: np.ndarray
-    priors: np.ndarray
-    shifted: bool
-    weight: np.ndarray | None = None
-    clusters: np.ndarray | None = None
-    repeats: np.ndarray | None = None
-    heaviest: float | None = field(default=None, kw_only=True)
-    method: str = field(default="auto", kw_only=True)
-    rng: Any = field(default=None, kw_only=True)
-
-    @property
-    def mass(self) -> np.ndarray | None:
-        "(N,) what each row counts: its weight, or how many samples it stands for; None: 1."
-        return self.repeats if self.weight is None else self.weight
-
-    @property
-    def n(self) -> int:
-        "Samples."
-        return len(self.y) if self.repeats is None else int(self.repeats.sum())
-
-    @property
-    def samples_of_classes(self) -> np.ndarray:
-        "(K,) samples of each class, without weights."
-        return np.bincount(self.y, self.repeats, len(self.priors)).astype(np.int64)
-
-    @cached_property
-    def class_sizes(self) -> np.ndarray:
-        "(K,) samples of each class, or their weight."
-        return np.bincount(self.y, self.mass, len(self.priors))
-
-    @property
-    def effective_sizes(self) -> np.ndarray:
-        "(K,) how many equally weighted samples of each class would be as precise, at least 1."
-        if self.weight is None:
-            return np.maximum(self.samples_of_classes, 1)
-        weight = self.weight / power_of_two(self.weight, None)
-        sizes, squares = (np.bincount(self.y, part, len(self.priors)) for part in (weight, weight**2))
-        return np.maximum(ratio(sizes**2, squares, undefined=0.0), 1)
-
-    @property
-    def class_weights(self) -> np.ndarray:
-        "(K,) weights of the classes under which the samples have the deployment's priors."
-        sizes = self.class_sizes
-        return ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
-
-    @cached_property
-    def mass_at_priors(self) -> np.ndarray | None:
-        "(N,) the same at the deployment's priors."
-        if not self.shifted:
-            return self.mass
-        of_class = self.class_weights[self.y]
-        return of_class if self.mass is None else of_class * self.mass
-
-    @cached_property
-    def kept(self) -> slice | np.ndarray:
-        "Rows that count: of positive weight, and of classes that the deployment has."
-        mass = self.mass_at_priors
-        return slice(None) if mass is None or mass.all() else np.flatnonzero(mass > 0)
-
-    @property
-    def can_come(self) -> np.ndarray:
-        "(K,) which classes there are where decisions will be taken."
-        return self.priors > 0 if self.shifted else np.ones(len(self.priors), bool)
-
-    @property
-    def stratified(self) -> bool:
-        """Is each class a sample of its own? A cluster may hold several, so that weights restore the priors
-        of clusters.
-        """
-        return self.shifted and self.clusters is None
-
-    @property
-    def one_cluster(self) -> bool:
-        "Is all that counts a single cluster of several rows?"
-        own = () if self.clusters is None else self.clusters[self.kept]
-        return len(own) > 1 and np.ptp(own) == 0
-
-    def known(self, rows: Any, priors: Any = None) -> bool:
-        "Do some of the rows weigh something, at `priors` those of every class that counts?"
-        sizes = np.bincount(self.y[rows], None if self.mass is None else self.mass[rows], len(self.priors))
-        return bool((sizes > 0).any() if priors is None else (sizes[priors > 0] > 0).all())
-
-    def mean(self, values: np.ndarray) -> float:
-        "The mean of values of the rows (N,), at the deployment's priors."
-        return float(np.average(values, weights=self.mass_at_priors))
-
-    def counts(self, codes: list, sizes: list) -> np.ndarray:
-        "Counts of combinations of codes, whole without weights."
-        found = count_cells(codes, sizes, self.mass)
-        return np.rint(found).astype(np.int64) if self.weight is None else found
-
-
 @dataclass(frozen=True)
 class Decided:
     """What was decided about each sample: by a model under a rule, or the same for everybody.
@@ -299,15 +181,31 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Losses(Units):
+class Losses:
     """What decisions about the units cost: every question about them is the mean of some values of these.
 
     Decisions are columns of the costs, or from M on mixtures of these.
 
     Attributes
     ----------
-    y, priors, shifted, weight, clusters, repeats, heaviest, method, rng : object
-        as of `Units`
+    y : ndarray
+        (N,) classes, rows of the costs
+    priors : ndarray
+        (K,) of the deployment, or shares of the samples
+    shifted : bool
+        were priors given? The classes then are separate samples
+    weight : ndarray or None
+        (N,) weights
+    clusters : ndarray or None
+        (N,) number of each sample's cluster
+    repeats : ndarray or None
+        (N,) how many samples each row stands for; None: one
+    heaviest : float or None
+        weight of the heaviest unit that can occur; None: of the heaviest seen
+    method : str
+        of every interval and difference, a key of `METHODS` or "auto"
+    rng : Generator or None
+        of what is drawn
     costs : CostMatrix
         (K, M), of an average sample
     own : ndarray or None
@@ -324,6 +222,15 @@ class Losses(Units):
         decisions are mixtures, then); -1 of the others, and from where on a rule has fewer draws
     """
 
+    y: np.ndarray
+    priors: np.ndarray
+    shifted: bool
+    weight: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+    repeats: np.ndarray | None = None
+    heaviest: float | None = field(default=None, kw_only=True)
+    method: str = field(default="auto", kw_only=True)
+    rng: Any = field(default=None, kw_only=True)
     costs: CostMatrix = field(kw_only=True)
     own: np.ndarray | None = field(default=None, kw_only=True)
     largest: float | None = field(default=None, kw_only=True)
@@ -338,6 +245,87 @@ class Losses(Units):
         clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
         units = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
         return cls(*units, costs=samples.costs, own=own, **how)
+
+    @property
+    def mass(self) -> np.ndarray | None:
+        "(N,) what each row counts: its weight, or how many samples it stands for; None: 1."
+        return self.repeats if self.weight is None else self.weight
+
+    @property
+    def n(self) -> int:
+        "Samples."
+        return len(self.y) if self.repeats is None else int(self.repeats.sum())
+
+    @property
+    def samples_of_classes(self) -> np.ndarray:
+        "(K,) samples of each class, without weights."
+        return np.bincount(self.y, self.repeats, len(self.priors)).astype(np.int64)
+
+    @cached_property
+    def class_sizes(self) -> np.ndarray:
+        "(K,) samples of each class, or their weight."
+        return np.bincount(self.y, self.mass, len(self.priors))
+
+    @property
+    def effective_sizes(self) -> np.ndarray:
+        "(K,) how many equally weighted samples of each class would be as precise, at least 1."
+        if self.weight is None:
+            return np.maximum(self.samples_of_classes, 1)
+        weight = self.weight / power_of_two(self.weight, None)
+        sizes, squares = (np.bincount(self.y, part, len(self.priors)) for part in (weight, weight**2))
+        return np.maximum(ratio(sizes**2, squares, undefined=0.0), 1)
+
+    @property
+    def class_weights(self) -> np.ndarray:
+        "(K,) weights of the classes under which the samples have the deployment's priors."
+        sizes = self.class_sizes
+        return ratio(self.priors, sizes, undefined=0.0) * sizes.sum()
+
+    @cached_property
+    def mass_at_priors(self) -> np.ndarray | None:
+        "(N,) the same at the deployment's priors."
+        if not self.shifted:
+            return self.mass
+        of_class = self.class_weights[self.y]
+        return of_class if self.mass is None else of_class * self.mass
+
+    @cached_property
+    def kept(self) -> slice | np.ndarray:
+        "Rows that count: of positive weight, and of classes that the deployment has."
+        mass = self.mass_at_priors
+        return slice(None) if mass is None or mass.all() else np.flatnonzero(mass > 0)
+
+    @property
+    def can_come(self) -> np.ndarray:
+        "(K,) which classes there are where decisions will be taken."
+        return self.priors > 0 if self.shifted else np.ones(len(self.priors), bool)
+
+    @property
+    def stratified(self) -> bool:
+        """Is each class a sample of its own? A cluster may hold several, so that weights restore the priors
+        of clusters.
+        """
+        return self.shifted and self.clusters is None
+
+    @property
+    def one_cluster(self) -> bool:
+        "Is all that counts a single cluster of several rows?"
+        own = () if self.clusters is None else self.clusters[self.kept]
+        return len(own) > 1 and np.ptp(own) == 0
+
+    def known(self, rows: Any, priors: Any = None) -> bool:
+        "Do some of the rows weigh something, at `priors` those of every class that counts?"
+        sizes = np.bincount(self.y[rows], None if self.mass is None else self.mass[rows], len(self.priors))
+        return bool((sizes > 0).any() if priors is None else (sizes[priors > 0] > 0).all())
+
+    def mean(self, values: np.ndarray) -> float:
+        "The mean of values of the rows (N,), at the deployment's priors."
+        return float(np.average(values, weights=self.mass_at_priors))
+
+    def counts(self, codes: list, sizes: list) -> np.ndarray:
+        "Counts of combinations of codes, whole without weights."
+        found = count_cells(codes, sizes, self.mass)
+        return np.rint(found).astype(np.int64) if self.weight is None else found
 
     @property
     def counted(self) -> bool:
@@ -382,10 +370,6 @@ class Losses(Units):
         "(K, M) counts, of a mixture its shares."
         found = self.counts([self.y, decisions], [*self.table.shape])
         return found if self.mixed is None else found @ self.mixtures
-
-    def shares(self, decisions: np.ndarray) -> np.ndarray:
-        "(K, M) shares of the cells at the deployment's priors."
-        return ratio(self.cells(decisions), self.class_sizes[:, None], undefined=0.0) * self.priors[:, None]
 
     @property
     def any_row(self) -> np.ndarray | None:
@@ -1025,11 +1009,9 @@ def certify(
     table = check_counts(table, name="counts", whole=True)
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) table is needed, got shape {table.shape}")
-    K, M = table.shape
     if not table.any():
         raise ValueError("counts: all are 0, so there is no example that could show anything")
-    like = ConfusionCounts(table, classes=classes or range(K), decisions=decisions or range(M))
-    asked = read_requirements(require, like)
+    asked = read_requirements(require, ConfusionCounts(table, classes=classes, decisions=decisions))
     alpha = 1 - check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95")
     part, n = np.transpose([one.parts(table, 1.0) for one in asked])
     least = np.array([one.least for one in asked])

@@ -359,7 +359,8 @@ _SHOWN_METRICS = ("accuracy", "recall", "precision", "f_beta", "mcc", "weighted_
 def _metric_columns(case: _Case, entries, cost, low, high):
     "The papers' other numbers, at the deployment's priors."
     columns: dict = {}
-    shares = np.stack([case.shares(e.decisions) for e in entries])
+    cells, size = np.stack([case.cells(e.decisions) for e in entries]), case.class_sizes[:, None]
+    shares = ratio(cells, size, undefined=0.0) * case.priors[:, None]
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
         values = np.clip([cost, high, low], *possible)

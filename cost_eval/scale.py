@@ -465,7 +465,8 @@ def evaluate(
     (own, rest), called = _split(costs), {name: f"models[{name!r}]" for name in models}
     said = {name for name, model in models.items() if isinstance(model, (Decisions, Posteriors, Scores))}
     columns = {called[k]: model.values if k in said else model for k, model in models.items()} | own
-    columns |= {k: options.pop(k) for k in _OF_ROWS if _is_column(options.get(k))}
+    given = [name for name in _OF_ROWS if name in options]
+    columns |= {k: options.pop(k) for k in given if isinstance(options[k], str) or np.ndim(options[k])}
     found, n = _some_rows(data, {"y_true": y_true} | columns, rows, rng)
     read = {k: found.get(called[k]) for k in models}
     read |= {k: replace(models[k], values=read[k]) for k in said}
@@ -475,11 +476,6 @@ def evaluate(
         return report
     note = f"Of the {n:,} rows {rows:,} were evaluated, drawn at random (rows=)."
     return replace(report, notes=(note, *report.notes))
-
-
-def _is_column(option) -> bool:
-    "Has an option a value for each row?"
-    return isinstance(option, str) or np.ndim(option) > 0
 
 
 def _some_rows(data, columns: dict, rows: int, rng) -> tuple[dict, int]:

@@ -120,7 +120,7 @@ WITHOUT = {  # why functions and classes have no line
         Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
-    "what others are handed": """Decided Losses Mean Question Units CallUnits DataSet Decisions File Fit Form Item Margin Method
+    "what others are handed": """Decided Losses Mean Question CallUnits DataSet Decisions File Fit Form Item Margin Method
         Posteriors Reference Reproduction Sample Scores""",
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed

@@ -260,7 +260,7 @@ def test_the_lowest_of_several_by_simulation():
 def test_how_many_equal_samples_weighted_ones_are_worth():
     "Kish: the square of the sum of weights over the sum of squares, of each class."
     y, w = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 4, 2, 2.])
-    sizes = [cp.Units(y, np.array([.6, .4]), False, weight=weight).effective_sizes
+    sizes = [cp.Losses(y, np.array([.6, .4]), False, weight=weight, costs=CostMatrix(BILL)).effective_sizes
              for weight in (w, None)]
     assert sizes[0] == pytest.approx([36 / 18, 2]) and sizes[1] == pytest.approx([3, 2])
 

@@ -563,7 +563,7 @@ KNOWN = {  # of a function without a case, by name
 EXEMPT = {
     **{f"comparisons.{name}": "evaluate, tried here, is made of it" for name in (
         "Losses.asks", "Losses.at", "Losses.attainable", "Losses.cost", "Losses.gap", "Losses.parts",
-        "Losses.take", "ask", "best_policy", "Losses.of", "Units.known")},
+        "Losses.take", "ask", "best_policy", "Losses.of", "Losses.known")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",
     "plotting": "they draw; their callers are tried here",
