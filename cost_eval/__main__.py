@@ -294,10 +294,12 @@ def _fill(commands):
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "html": lambda report, about: report.to_html(about=about),
-    "markdown": lambda report, about: report.to_markdown(about=about),
-    "json": lambda report, about: json.dumps(report.to_dict(), indent=1),
-    "metrics": lambda report, about: json.dumps(report.metrics(), indent=1),
+    "save_recipe": lambda report, of: json.dumps(report.recipe() | {"options": _options(of)}, indent=1),
+    "html": lambda report, of: report.to_html(about=of.background),
+    "markdown": lambda report, of: report.to_markdown(about=of.background),
+    "json": lambda report, of: json.dumps(report.to_dict(), indent=1),
+    "metrics": lambda report, of: json.dumps(report.metrics(), indent=1),
+    "save_rule": lambda report, of: _rule_text(report, of.models, of.otherwise),
 }
 _PER_ROW = {"group": "groups", "cluster": "clusters", "weight": "sample_weight", "fold": "folds", "id": "ids"}
 _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
@@ -308,11 +310,12 @@ def _evaluate(arguments):
     _need("data", "pandas")
     _need("book", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
-    for path in (*outputs.values(), *filter(None, [arguments.save_rule, arguments.save_recipe])):
+    for path in outputs.values():
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
-    about, costs, rule = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments), arguments.rule
+    arguments.background = _pairs(arguments.about, "--about", "ITEM=TEXT")
+    costs, rule = _costs_of(arguments), arguments.rule
     scenarios, frame = _scenarios_of(arguments), _read_frame(arguments)
     rows, priced = _columns_of_rows(frame, arguments, *_PER_ROW), _with_columns(costs, frame)
     scenarios = {name: _with_columns(one, frame, "--scenario") for name, one in scenarios.items()}
@@ -334,17 +337,13 @@ def _evaluate(arguments):
         require=_numbers_of(arguments.require, "--require", "RATE=LIMIT,..."),
         rng=arguments.seed,
     )
-    installed = _rule_text(report, found.models, arguments.otherwise) if arguments.save_rule else ""
+    arguments.models = found.models
+    texts = {name: _WRITERS[name](report, arguments) for name in outputs}
     _print_report(report)
     if arguments.recipe:
         _print_change(report, arguments)
-    if arguments.save_recipe:
-        recipe = report.recipe() | {"options": _options(arguments)}
-        _write(arguments.save_recipe, json.dumps(recipe, indent=1))
-    for name, path in outputs.items():
-        _write(path, _WRITERS[name](report, about))
-    if installed:
-        _write(arguments.save_rule, installed)
+    for name, text in texts.items():
+        _write(outputs[name], text)
     return 0
 
 

@@ -639,8 +639,7 @@ def ask(
     elif jointly and any(one.tested for one in questions):
         p, low, high, moved = _stepwise(p, estimate, low, high, confidence)
         notes += moved
-    names = "model", "against", "part"
-    of, against, part = (objects([getattr(one, name) for one in questions]) for name in names)
+    of, against, part = (objects([getattr(one, k) for one in questions]) for k in ("model", "against", "part"))
     method = "; ".join(dict.fromkeys(one.method for one in said))
     guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
     far = p < 1 - confidence
@@ -818,8 +817,6 @@ def regrets(asked: list, confidence: float) -> tuple:
     first, second = np.triu_indices(cost.shape[1], 1)
     regret = cost - cost.min(1, keepdims=True)
     regret[regret <= 1e-12 * np.abs(cost).max(1, keepdims=True)] = 0
-    if not len(first):
-        return cost, regret, regret, regret, np.ones(cost.shape)
     pairs = [question for losses, models in asked for question in differences(losses, models)]
     found = ask(pairs, confidence=confidence, jointly=True)
     low, high, p = (ends.reshape(len(asked), -1) for ends in (found.low, found.high, found.p_value))
