@@ -315,7 +315,7 @@ def _evaluate(arguments):
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
     arguments.background = _pairs(arguments.about, "--about", "ITEM=TEXT")
-    costs, rule = _costs_of(arguments), arguments.rule
+    costs, rule, asked = _costs_of(arguments), arguments.rule, arguments.require
     scenarios, frame = _scenarios_of(arguments), _read_frame(arguments)
     rows, priced = _columns_of_rows(frame, arguments, *_PER_ROW), _with_columns(costs, frame)
     scenarios = {name: _with_columns(one, frame, "--scenario") for name, one in scenarios.items()}
@@ -334,7 +334,7 @@ def _evaluate(arguments):
         **{name: getattr(arguments, name) for name in _AS_GIVEN},
         rule=_pairs(_items(rule), "--rule", "MODEL=RULE,...") if "=" in rule else rule,
         priors=_priors_of(arguments),
-        require=_numbers_of(arguments.require, "--require", "RATE=LIMIT,..."),
+        require=asked and _numbers_of(asked, "--require", "RATE=LIMIT,..."),
         rng=arguments.seed,
     )
     arguments.models = found.models
@@ -510,8 +510,7 @@ def _said(note) -> str:
 # %% ../nbs/95_judge.ipynb #48c96dfa
 def _marks(arguments) -> dict:
     "How CSV files are written."
-    sep = arguments.sep and arguments.sep.replace("\\t", "\t")
-    return {"sep": sep, "decimal": arguments.decimal or "."}
+    return {"sep": arguments.sep and arguments.sep.replace("\\t", "\t"), "decimal": arguments.decimal or "."}
 
 
 def _with_index(frame):
@@ -577,9 +576,8 @@ def _columns_of(frame, arguments, costs, taken: list) -> Columns:
 
 def _models_of(frame, arguments) -> dict | None:
     "The columns of the models that are named; None if none is."
-    models = _posteriors_of(frame, arguments.posteriors)
-    models |= {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text)}
-    return models or None
+    named = {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text)}
+    return _posteriors_of(frame, arguments.posteriors) | named or None
 
 
 def _posteriors_of(frame, text: str | None) -> dict:
@@ -657,10 +655,8 @@ def _priors_of(arguments):
     return _numbers_of(arguments.priors, "--priors", "CLASS=P,CLASS=P,...")
 
 
-def _numbers_of(text: str | None, option: str, form: str):
-    "Numbers by name, if any were given."
-    if text is None:
-        return None
+def _numbers_of(text: str, option: str, form: str) -> dict:
+    "Numbers by name."
     pairs = _pairs(_items(text), option, form)
     try:
         return {name: typed_number(value) for name, value in pairs.items()}
@@ -769,8 +765,8 @@ def _decide(arguments):
 
 
 def _check(arguments):
-    """Whether an installed rule keeps its promise on new labelled rows. Exit status: 0 kept, 1 broken for sure,
-    3 undecided.
+    """Whether an installed rule keeps its promise on new labelled rows. Exit status: 0 kept, 1 broken for
+    sure, 3 undecided.
     """
     _need("data", "pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))

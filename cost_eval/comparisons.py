@@ -639,7 +639,8 @@ def ask(
     elif jointly and any(one.tested for one in questions):
         p, low, high, moved = _stepwise(p, estimate, low, high, confidence)
         notes += moved
-    of, against, part = (objects([getattr(one, k) for one in questions]) for k in ("model", "against", "part"))
+    names = "model", "against", "part"
+    of, against, part = (objects([getattr(one, name) for one in questions]) for name in names)
     method = "; ".join(dict.fromkeys(one.method for one in said))
     guarantee = "; ".join(dict.fromkeys(one.guarantee for one in said))
     far = p < 1 - confidence

@@ -289,8 +289,7 @@ def joint_counts(
 #| code-summary: "Thresholds"
 def _curve(block: dict) -> ThresholdCounts:
     "All thresholds of one block."
-    weight = block.get("sample_weight")
-    return memory.threshold_counts(block["y_true"], block["scores"], sample_weight=weight)
+    return memory.threshold_counts(block["y_true"], block["scores"], sample_weight=block.get("sample_weight"))
 
 
 def threshold_counts(
