@@ -21,7 +21,15 @@ import numpy as np
 from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
-from .core import Result, check_capacity, check_choice, check_confidence, check_integer, result, short
+from cost_eval.core import (
+    Result,
+    check_capacity,
+    check_choice,
+    check_confidence,
+    check_integer,
+    result,
+    short,
+)
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
 from .policies import CrossFit
 from .samples import read_samples
