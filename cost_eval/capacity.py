@@ -21,15 +21,7 @@ import numpy as np
 from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
-from cost_eval.core import (
-    Result,
-    check_capacity,
-    check_choice,
-    check_confidence,
-    check_integer,
-    result,
-    short,
-)
+from .core import Result, check_capacity, check_confidence, check_integer, result, short
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
 from .policies import CrossFit
 from .samples import read_samples
@@ -352,7 +344,8 @@ def capacity_curve(
     >>> curve.at(40)
     <40 calls save 1.667 (1.387 to 1.667) per sample; one more 2.067 per call>
     """
-    check_choice(rule, ("calibrated", "bayes"), "rule")
+    if not isinstance(rule, str) or rule not in ("calibrated", "bayes"):
+        raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")
     options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     confidence, points = check_confidence(confidence), check_integer(points, "points", 1, 1000)
