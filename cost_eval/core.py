@@ -1179,12 +1179,6 @@ def cheapest(p: np.ndarray, costs: np.ndarray, eps) -> np.ndarray:
     return best
 
 
-def cheapest_shared(cost: np.ndarray) -> np.ndarray:
-    "1 for the cheapest in each row of costs (B, S), shared among those that differ by no more than rounding."
-    cheapest = cost <= cost.min(axis=1, keepdims=True) + 1e-12 * np.abs(cost).max()
-    return cheapest / cheapest.sum(axis=1, keepdims=True)
-
-
 def holm(p: np.ndarray) -> np.ndarray:
     "Holm's adjusted p-values."
     order = np.argsort(p)

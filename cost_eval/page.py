@@ -14,8 +14,8 @@ from .core import Axes, DataFrame, Figure, Numbers
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
            'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines',
-           'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html',
-           'brief_html', 'panel_image', 'web_page', 'markdown_page', 'as_dict']
+           'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'frame_html', 'brief_html',
+           'panel_image', 'web_page', 'markdown_page', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -1181,31 +1181,6 @@ def _p(value: float) -> str:
     "A p-value."
     return "" if np.isnan(value) else "< .0001" if value < 1e-4 else f"{value:.2g}"
 
-
-def sentences(report: Any) -> list[str]:
-    """Summary and, where there is one, the map in words.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    list of str
-        sentences
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> sentences(report)[1].partition(",")[0]
-    'Verdict: Use bold'
-    """
-    return summary_lines(report) + ([report.robustness().words()] if "map" in panels_of(report) else [])
-
 # %% ../nbs/58_page.ipynb #a6390192
 def frame_html(frame: DataFrame) -> str:
     """A table of at most 200 rows, four digits.
@@ -1395,7 +1370,8 @@ def markdown_page(report: Any) -> str:
     >>> markdown_page(report).splitlines()[0]
     '# What the predictions cost'
     """
-    parts = [f"# {_TITLE}", *sentences(report)]
+    parts = [f"# {_TITLE}", *summary_lines(report)]
+    parts += [report.robustness().words()] if "map" in panels_of(report) else []
     for title, frame in sections(report):
         shown = frame.head(200).to_csv(index=False, header=False, float_format=four_digits)
         rows = [[*map(str, frame.columns)], ["---"] * frame.shape[1], *csv.reader(io.StringIO(shown))]

@@ -48,7 +48,6 @@ from cost_eval.comparisons import (
     ask,
     best_policy,
     differences,
-    probable_best,
     rate_of,
     regrets,
 )
@@ -96,16 +95,13 @@ def _case_of(
     """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs`
     are those of all rows where some have no label, and the rows that count.
     """
-    own = None if samples.own is None else samples.own.array
-    clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
-    given = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
     check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
-    heaviest = least if heaviest is None else _heaviest(samples, clusters, heaviest, least)
-    how |= {"costs": samples.costs, "own": own, "groups": samples.groups, "rng": rng, "heaviest": heaviest}
-    if own is not None and all_costs is not None:
+    how |= {"rng": rng, "heaviest": least if heaviest is None else _heaviest(samples, heaviest, least)}
+    if samples.own is not None and all_costs is not None:
         costs, counting = all_costs
         how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
-    return _Case(*given, confidence=confidence, capacity=capacity, **how)
+    how |= {"groups": samples.groups, "confidence": confidence, "capacity": capacity}
+    return _Case.of(samples, priors, **how)
 
 
 def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None) -> tuple[CrossFit, _Case]:
@@ -116,12 +112,13 @@ def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None
     return at, _case_of(at.samples, priors, case.capacity, case.confidence, rng, **how)
 
 
-def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
+def _heaviest(samples: Samples, heaviest, least) -> float:
     "The stated weight of the heaviest unit, if none of these rows is heavier."
     weight: Any = samples.sample_weight
+    clusters = samples.clusters
     if weight is None and clusters is None:
         raise ValueError("heaviest: without weights and clusters each sample weighs 1; leave it out")
-    seen = float((weight if clusters is None else np.bincount(clusters, weight)).max())
+    seen = float((weight if clusters is None else np.bincount(numbered(clusters)[1], weight)).max())
     seen = seen if least is None else max(seen, least)
     hint = f"a unit weighs {seen:g}"
     return check_range(heaviest, "heaviest", seen * (1 - 1e-12), ends="[)", shape=(), hint=hint)
@@ -347,7 +344,8 @@ _SHOWN_METRICS = ("accuracy", "recall", "precision", "f_beta", "mcc", "weighted_
 def _metric_columns(case: _Case, entries, cost, low, high):
     "The papers' other numbers, at the deployment's priors."
     columns: dict = {}
-    shares = np.stack([case.shares(e.decisions) for e in entries])
+    cells, size = np.stack([case.cells(e.decisions) for e in entries]), case.class_sizes[:, None]
+    shares = ratio(cells, size, undefined=0.0) * case.priors[:, None]
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
         values = np.clip([cost, high, low], *possible)
@@ -368,13 +366,10 @@ def _metric_columns(case: _Case, entries, cost, low, high):
 
 
 def _best(case: _Case, mains: list[Decided], ladder, errors: dict):
-    "A row per model, cheapest first: cost at the deployment's priors, how likely it leads."
+    "A row per model, cheapest first: cost at the deployment's priors."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
     best["draw_error"] = [errors.get(e.model, 0.0) for e in mains]
-    best["probability_best"] = 1.0
-    if len(mains) > 1:
-        best["probability_best"] = probable_best(case, mains, rng=case.rng)["probability"]
     return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
@@ -616,10 +611,10 @@ class Report(Result):
         `alternatives` speaks of it
     best : DataFrame
         a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
-        draws of the folds (0 where nothing is fitted, NaN of one draw), probability of being the cheapest
+        draws of the folds (0 where nothing is fitted, NaN of one draw)
     winner : Answers or None
         the cheapest of several models with an interval that holds although it was chosen, each by itself, and
-        the luck, as `best_of` has them; None for one model
+        the luck (`cost_eval.comparisons.best_policy`); None for one model
     differences : DataFrame
         all pairs of models, first minus second: intervals that hold together, p-values adjusted for all
         pairs, `told_apart` where the p-value is below 1 - confidence

@@ -17,7 +17,6 @@ __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'Labe
 
 # %% ../nbs/06_samples.ipynb #smp005
 import hashlib
-import io
 import math
 import os
 import re
@@ -1528,8 +1527,7 @@ _HOW: dict = {  # the end of a name -> what pandas calls such a file, and how it
 
 
 def read_file(
-    source: Any,
-    name: str | None = None,
+    source: str | Path,
     *,
     sep: str | None = None,
     decimal: str = ".",
@@ -1539,11 +1537,9 @@ def read_file(
 
     Parameters
     ----------
-    source : path or bytes
+    source : path
         of .csv, .tsv, .txt, .json, .jsonl, .ndjson (these also packed: .gz, .bz2, .xz, .zip, .zst), .xlsx,
         .parquet, .pq, .feather
-    name : str, optional
-        of the file; needed for bytes
     sep : str, optional
         what separates the columns of a CSV file; default: a comma, of .tsv a tab
     decimal : str, default "."
@@ -1562,31 +1558,32 @@ def read_file(
 
     Examples
     --------
-    >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv", sep=";", decimal=",")["m"].tolist()
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "x.csv"
+    >>> path.write_text("label;m\\n1;0,5\\n0;0,25\\n")
+    21
+    >>> read_file(path, sep=";", decimal=",")["m"].tolist()
     [0.5, 0.25]
     """
-    return _read(source, name, sep, decimal, index_col=index_col)
+    return _read(source, sep, decimal, index_col=index_col)
 
 
-def _read(source: Any, name, sep, decimal: str, **options):
+def _read(source: Any, sep, decimal: str, **options):
     "The table, or with `chunksize` its blocks; `options` of pandas for a CSV file or a sheet."
-    if not isinstance(source, (bytes, bytearray, str, Path)):
-        raise ValueError(f"source: a path or a file's bytes are needed, got {source!r:.60}")
-    path = None if isinstance(source, (bytes, bytearray)) else Path(source)
-    name = str(name or path or "the file")
-    if path is not None and not path.is_file():
-        what = f"a folder; name the files in it, {name}/*{path.suffix}" if path.is_dir() else "no such file"
-        raise ValueError(f"{name}: {what}")
-    kind, how = _how(name, sep)
-    content: Any = source
-    opened = (lambda: path) if path else (lambda: io.BytesIO(content))
-    with _refused(name, kind):
+    if not isinstance(source, (str, Path)):
+        raise ValueError(f"source: a path is needed, got {source!r:.60}")
+    path = Path(source)
+    if not path.is_file():
+        what = f"a folder; name the files in it, {path}/*{path.suffix}" if path.is_dir() else "no such file"
+        raise ValueError(f"{path}: {what}")
+    kind, how = _how(str(path), sep)
+    with _refused(str(path), kind):
         if kind in ("CSV", "Excel"):
-            _check_names(kind, opened, how)
+            _check_names(kind, path, how)
             how |= options
         if kind == "CSV":
             how |= {"decimal": decimal} | every_digit(pandas())
-        return getattr(pandas(), f"read_{kind.lower()}")(opened(), **how)
+        return getattr(pandas(), f"read_{kind.lower()}")(path, **how)
 
 
 def _how(name: str, sep: str | None = None) -> tuple[str, dict]:
@@ -1609,12 +1606,12 @@ def _refused(name: str, kind: str):
         raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
 
 
-def _check_names(kind: str, opened, how: dict):
+def _check_names(kind: str, path: Path, how: dict):
     "`ValueError` where the first line is not one of names, each once."
 
     def lines(n):
         read = getattr(pandas(), f"read_{kind.lower()}")
-        return read(opened(), header=None, nrows=n, dtype=str, keep_default_na=False, **how)
+        return read(path, header=None, nrows=n, dtype=str, keep_default_na=False, **how)
 
     first = lines(1)
     names = [] if first.empty else first.iloc[0].to_list()
@@ -1665,7 +1662,7 @@ def read_blocks(
     """
     rows, (kind, _) = check_integer(rows, "rows", 1), _how(str(path))
     if kind != "parquet" or not Path(path).is_file():
-        found = _read(path, None, sep, decimal, **({"chunksize": rows} if kind == "CSV" else {}))
+        found = _read(path, sep, decimal, **({"chunksize": rows} if kind == "CSV" else {}))
         if hasattr(found, "columns"):
             yield found
             return
@@ -1678,7 +1675,7 @@ def read_blocks(
 # %% ../nbs/06_samples.ipynb #smp048
 #| code-fold: true
 def example_frame() -> DataFrame:
-    """The example of the command, the app and the cookbook: 2,000 patients and two models.
+    """The example of the command and the cookbook: 2,000 patients and two models.
 
     Returns
     -------

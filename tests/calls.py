@@ -168,22 +168,6 @@ def dot_to_move(page):
     return [touched(box), len(re.findall("x = ", words)) > 9, "a dot" in words]
 
 
-def asked_in_the_app(app):
-    "The page after its questions, at another price and prevalence."
-    app.label.value, app.positive.value, app.fn.value = "y", "ill", 25.
-    app.prevalence.value, app.panel.value = "2 %", "map"
-    app.prepare.click()
-    return [tables(app.report), app.chosen(), len(app.lines()), sorted(app.panel.options)]
-
-
-def answered_in_the_app(app):
-    "The page of a file after its questions: the positive class, and what each error costs."
-    app.choice.value = "ill"
-    for cost in ("1", "10"):
-        app.answer.value = cost
-    return tables(app.report)
-
-
 def rates(counts):
     names = ("p", "n", "total", "prevalence", "tpr", "fnr", "fpr", "tnr", "precision", "npv")
     return {"cells": counts.to_frame(), **{name: getattr(counts, name) for name in names}}
@@ -596,17 +580,7 @@ CERTAINTY = {
     "loss_difference": lambda p: Call(
         p.losses(), p.losses(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         strata=p.maybe.strata, bounds=(-99., 99.), heaviest=90. if p.has("shown") else None),
-    "simultaneous_differences": lambda p: Call(
-        p.y, [p.decided(), p.decided(1), p.decided()[::-1]], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, clusters=p.maybe.clusters).then(with_plot),
-    "best_of": lambda p: Call(
-        p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, clusters=p.maybe.clusters, rng=0).then(with_plot),
-    "probability_best": lambda p: Call(
-        p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
     "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
-    "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
 }
 PLANNING = {
     "required_sample_size": lambda p: {method: Call(
@@ -844,8 +818,6 @@ DOORS = {
     "main reproduce": lambda p: Call({}, [["reproduce", "cost_score/figure2", "--out", "@out"]]).by(shell),
     "run_item": lambda p: {
         name: Call(item).then(lambda found: found.table) for name, item in items().items()},
-    "App": lambda p: {"a frame": Call(example()).then(asked_in_the_app),
-                      "a file": Call(example(), "cases.csv").by(from_file).then(answered_in_the_app)},
     "explorer": lambda p: Call().by(dot_to_move),
     **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
     "scale.confusion_counts": lambda p: Call(
@@ -901,7 +873,7 @@ BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schem
           "another": {"rule": "nosuch"}}
 RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
           **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame",
-                           "places", "by_paper", "stored_rows", "moved", "App", "explorer",
+                           "places", "by_paper", "stored_rows", "moved", "explorer",
                            *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,
          **PAPERS, **DOORS}

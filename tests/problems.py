@@ -53,8 +53,7 @@ class Names:
 def modules():
     import cost_eval
     found = [module.name for module in pkgutil.iter_modules(cost_eval.__path__)]
-    named = [name for name in found if name not in ("_modidx", "api", "app", "reproductions")]
-    return [*named, "app"]
+    return [name for name in found if name not in ("_modidx", "api", "reproductions")]
 
 
 ce = Names()

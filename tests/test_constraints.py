@@ -7,7 +7,7 @@ from scipy import stats
 import cost_eval.api as ce
 from cost_eval.samples import read_samples
 from cost_eval.policies import CrossFit, decide
-from cost_eval.comparisons import simultaneous_differences
+from asked import simultaneous_differences
 import pandas as pd
 
 rng = np.random.default_rng(5)

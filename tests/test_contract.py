@@ -93,11 +93,8 @@ CONTRACT = {
         bdelta_cost(joint, costs, *, ...)
     """,
     "comparisons": """
-        simultaneous_differences(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> Answers
-        best_of(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, n_resamples=1000, rng=None) -> Answers
         certify(counts, require, *, confidence=0.95) -> Certificate
         Certificate | met certified bound p_value needed to_frame
-        non_inferiority_test probability_best
     """,
     "planning": """
         required_sample_size paired_power

@@ -16,7 +16,7 @@ NO_MATRIX = {  # functions whose costs are no matrix, with the reason
     "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py",
     "as_priors": "test_costs.py",
 }
-BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of", "probability_best",
+BY_POSITION = {"losses", "best_threshold", 
                "naive_cost", "naive_decision", "outperformance_of_cost",
                "scale.losses", "evaluate",
                "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",

@@ -12,7 +12,7 @@ import pytest
 
 import cost_eval.api as ce
 from cost_eval.policies import decide
-from cost_eval.comparisons import best_of
+from asked import best_of
 from cost_eval.__main__ import main
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict

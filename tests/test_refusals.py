@@ -26,7 +26,6 @@ import invariances as iv
 import cost_eval
 import cost_eval.api as ce
 from cost_eval import bootstrap as bs
-from cost_eval import comparisons as cp
 from cost_eval import cost_score as cs
 from cost_eval import curves as cv
 from cost_eval import decisions as de
@@ -46,7 +45,7 @@ from cost_eval.samples import labelled_rows, read_samples
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 # files, frames of Dask, axes, what takes a report
-LEFT_OUT = ("api", "app", "datasets", "reproduce", "reproductions", "scale", "plotting", "page")
+LEFT_OUT = ("api", "datasets", "reproduce", "reproductions", "scale", "plotting", "page")
 MODULES = [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name[0] != "_"
            and m.name not in LEFT_OUT]
 NONSENSE = {"None": None, "text": "x", "an object": [object()], "ragged": [[1], [1, 2]],
@@ -250,7 +249,7 @@ SAID_AS = {"joint": "counts", "decisions": "models", "posteriors": "models", "y_
            "curves": "curve", "rows": "samples", "source": "x", "labels": "x",
            **dict.fromkeys(("sep", "decimal", "index_col"), "csv")}
 DRAWS_NOTHING = ("difference", "independent_difference", "interval", "loss_difference", "loss_interval",
-                 "metric_interval", "non_inferiority_test", "paired_power", "required_pairs",
+                 "metric_interval", "paired_power", "required_pairs",
                  "required_sample_size", "outperformance", "outperformance_value")
 TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or refused for another reason
     **{f"{name}.{parameter}": "read by methods that draw, below" for name in DRAWS_NOTHING
@@ -531,7 +530,6 @@ def test_what_messages_advise_works_and_does_no_harm(case, messages):
 COUNTS, BILL = [[80, 10], [3, 7]], [[0, 1], [5, 0]]
 JOINT = np.array([[[60, 6], [9, 5]], [[2, 4], [3, 11]]])
 Y6, S6 = np.array([0, 1, 0, 1, 1, 0]), np.array([.1, .4, .3, .8, .6, .5])
-DECIDED = [S6 > .2, S6 > .35]
 
 
 def from_(least, *more):
@@ -549,13 +547,6 @@ LIMITS = {
                                     from_(100)),
     "loss_interval n_resamples": (lambda v: bs.loss_interval([1, 2, 3.5], clusters=[0, 1, 2],
         method="percentile", n_resamples=v, rng=0), from_(100)),
-    "non_inferiority_test margin": (lambda v: cp.non_inferiority_test(JOINT, BILL, v, method="normal"),
-                                    ([0, 1e6], [-1e-6, INF, NAN])),
-    "non_inferiority_test confidence": (lambda v: cp.non_inferiority_test(JOINT, BILL, .1, confidence=v,
-        method="normal"), ([.501, .999], [.5, 1, .4, NAN])),
-    "best_of n_resamples": (lambda v: cp.best_of(Y6, DECIDED, BILL, n_resamples=v, rng=0), from_(1)),
-    "probability_best n_resamples": (lambda v: cp.probability_best(Y6, DECIDED, BILL, n_resamples=v, rng=0),
-                                     from_(1)),
     "required_sample_size relative_precision": (lambda v: pl.required_sample_size(COUNTS, BILL, v,
         method="z"), ([.01, 3], [0, INF, NAN])),
     "required_sample_size n_sets": (lambda v: pl.required_sample_size(COUNTS, BILL, .5, n_sets=v,
@@ -638,11 +629,6 @@ REFUSED = {
                                 "models.*: " + BY_NAME),
     "another library's decisions": (lambda: ce.losses(["a", "b"], arrow(), LETTERS),
                                     "decisions.*: " + BY_NAME),
-    "no models": (lambda: cp.best_of(Y, np.zeros(60, int), C), "decisions: a mapping, a frame or rows"),
-    "one row that counts": (lambda: cp.simultaneous_differences(Y, [Y, 1 - Y], C, sample_weight=[1] + [0]
-        * 59), "positive weight"),
-    "one cluster": (lambda: cp.best_of(Y, [Y, 1 - Y], C, clusters=np.zeros(60)), "two clusters"),
-    "more than a cost": (lambda: cp.non_inferiority_test(JOINT, -C), "negative cost"),
     "more than certain": (lambda: pl.required_sample_size([[.5, .6], [0, 0]], C), "probabilities"),
     "nothing to be precise about": (lambda: pl.required_sample_size([[1., 0], [0, 0]], C),
                                     "expected cost is 0"),

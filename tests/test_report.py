@@ -14,7 +14,7 @@ from sklearn.metrics import precision_score, recall_score, roc_auc_score
 from conftest import refuses
 from cost_eval import report as report_module
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
-from cost_eval.comparisons import best_of, simultaneous_differences
+from asked import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
@@ -389,22 +389,6 @@ def test_words_name_the_product(case):
     assert "cost ratio times odds, here 2:" in report.robustness().words()
     dollars = CostMatrix.binary(fp=12_345, fn=98_765, classes=COSTS.classes, decisions=COSTS.decisions)
     assert "e+0" not in evaluate(y, {"rule": models["rule"]}, dollars, rng=0).summary()
-
-
-def test_probability_best_is_the_comparisons(case):
-    "With and without priors the report resamples as `probability_best` does; clusters widen."
-    from cost_eval.comparisons import probability_best
-    y, models = case
-    given = {"rule": models["rule"], "bold": np.where(models["good"] > .25, "treat", "home")}
-    for priors in (None, [.6, .4]):
-        found = probability_best(y, given, COSTS, priors=priors, n_resamples=20_000, rng=0)
-        here = evaluate(y, given, COSTS, priors=priors, rng=0).best.set_index("model")["probability_best"]
-        assert here[found["model"]].to_numpy() == pytest.approx(found["probability"].to_numpy(), abs=.05)
-    ten = {k: np.repeat(v, 10) for k, v in given.items()}
-    clustered = evaluate(np.repeat(y, 10), ten, COSTS, clusters=np.repeat(np.arange(400), 10),
-                         rng=0).best["probability_best"]
-    once = evaluate(y, given, COSTS, rng=0).best["probability_best"]
-    assert clustered.to_numpy() == pytest.approx(once.to_numpy(), abs=.05)
 
 
 def test_a_class_too_small_to_calibrate():
@@ -811,8 +795,7 @@ def test_weights_of_one_change_nothing_where_draws_are_merged():
     for given, tables in ({"sample_weight": np.ones(300)}, all_), ({"clusters": np.arange(300)}, all_[:3]):
         other, *_ = _with_scores(**given)
         for table in tables:
-            a, b = (getattr(r, table).drop(columns="probability_best", errors="ignore") for r in (one, other))
-            pd.testing.assert_frame_equal(a, b, atol=1e-9, rtol=1e-9)
+            pd.testing.assert_frame_equal(getattr(one, table), getattr(other, table), atol=1e-9, rtol=1e-9)
         pd.testing.assert_frame_equal(one.breakdown(), other.breakdown(), atol=1e-9, rtol=1e-9)
 
 

@@ -581,12 +581,13 @@ def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name, nega
     assert one({f"{name}_x": P}, Y).kind == "posteriors"
 
 
-def test_json_is_read_to_the_last_digit_in_each_form():
+def test_json_is_read_to_the_last_digit_in_each_form(tmp_path):
     values = np.append(np.random.default_rng(0).random(2000), [1e-300, 1.7976931348623157e308])
     rows = [{"m": float(v)} for v in values]
     for name, text in (("x.jsonl", "\n".join(map(json.dumps, rows))), ("x.json", json.dumps(rows)),
                        ("y.json", json.dumps({"m": {k: float(v) for k, v in enumerate(values)}}))):
-        assert (samples_module.read_file(text.encode(), name)["m"].to_numpy() == values).all(), name
+        (tmp_path / name).write_text(text)
+        assert (samples_module.read_file(tmp_path / name)["m"].to_numpy() == values).all(), name
 
 
 def test_a_file_is_read_as_it_is_said_to_be_written(tmp_path):
