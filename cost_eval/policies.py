@@ -12,8 +12,8 @@ from typing import Any
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'DecisionRule',
-           'fit_rule']
+__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'DecisionRule', 'fit_rule',
+           'rule_of']
 
 # %% ../nbs/07_policies.ipynb #pol005
 import json
@@ -176,90 +176,7 @@ class Queue(Result):
     notes: tuple
 
 # %% ../nbs/07_policies.ipynb #pol027
-def decide(
-    model: Labels | Frame | Model,
-    y_true: Labels,
-    costs: Costs,
-    *,
-    rule: Rule = "calibrated",
-    priors: float | Priors | None = None,
-    positive: Any = None,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-    capacity: float | None = None,
-    require: Mapping[Any, float] | None = None,
-    costs_known: bool = False,
-    folds: int | Labels = 5,
-    draws: int = 1,
-    rng: Rng = None,
-) -> Policy:
-    """One model's decisions by a declared rule; whatever the rule needs is fitted on the other folds.
-
-    "as given": decisions as they are, posteriors by the most probable class. "bayes": the lowest expected
-    cost with the posteriors as they are. "calibrated": the same after calibration, of posteriors at their
-    scale (`AffineCalibrator`), of scores by their order alone (`IsotonicCalibrator`). "tuned": the best
-    threshold. Decisions are taken as given under every rule. Minimised: the cost per sample.
-
-    Parameters
-    ----------
-    model : array_like, DataFrame, Decisions, Posteriors or Scores
-        (N,) or (N, K); a bare array is taken for what it looks like, see `read_samples`
-    y_true : array_like
-        (N,) true labels
-    costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
-        (K, M) or (N, K, M), lower is better
-    rule : {"calibrated", "tuned", "bayes", "as given"}, default "calibrated"
-        how the output becomes decisions
-    priors : float, array_like or mapping, optional
-        (K,) of the deployment; one number is that of the positive class. None: those of the samples
-    positive : label, optional
-        the positive one of two classes, see `read_samples`
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-    clusters : array_like, optional
-        (N,) labels of samples that belong together; they are never in two folds
-    capacity : int or float, optional
-        at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
-        with the greatest expected saving, at each sample's own costs, are kept
-    require : mapping, optional
-        {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
-        other folds (rule "tuned", which "calibrated" then becomes). See
-        `cost_eval.decisions.read_requirements`. Decisions are taken as given
-    costs_known : bool, default False
-        are the costs of each row known before its class, although they tell it? See `read_samples`
-    folds : int or array_like, default 5
-        how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
-    draws : int, default 1
-        how often the folds are drawn anew; the cost of the procedure is the mean over draws
-    rng : optional
-        seed or Generator for the folds and for ties under a capacity; None: seed 0
-
-    Returns
-    -------
-    Policy
-        .decisions .rule .threshold .posteriors .kind .notes
-
-    Raises
-    ------
-    ValueError
-        For a rule that the model cannot follow: scores have no scale for "bayes", and a threshold needs two
-        classes and two decisions.
-
-    Examples
-    --------
-    >>> y, score = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
-    >>> policy = decide(score, y, CostMatrix.binary(fp=1, fn=5), rng=0)
-    >>> policy.kind, policy.decisions[:6].tolist()
-    ('scores', [0, 0, 1, 1, 1, 1])
-    """
-    options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
-    samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
-    if len(samples.models) > 1:
-        raise ValueError(f"model: got {list(samples.models)}; of several use CrossFit(read_samples(...))")
-    (name,) = samples.models
-    limits: dict = {"priors": priors, "capacity": capacity, "require": require}
-    found = CrossFit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, **limits)
-    return replace(found, notes=samples.notes + found.notes)
+#| export
 
 # %% ../nbs/07_policies.ipynb #pol029
 class CrossFit:
@@ -305,7 +222,7 @@ class CrossFit:
     """
 
     def __init__(self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> None:
-        self.samples, self._order = _check_samples(samples), samples.order
+        self.samples, self._order = samples, samples.order
         self._seed = int(generator(0 if rng is None else rng).integers(2**62))
         self._rows = _in_their_order(samples)
         samples.meet("folds", folds)
@@ -371,20 +288,28 @@ class CrossFit:
         require: Mapping[Any, float] | None = None,
         posteriors: bool = True,
     ) -> Policy:
-        """One model's decisions.
+        """One model's decisions; whatever the rule needs is fitted on the other folds.
+
+        "as given": decisions as they are, posteriors by the most probable class. "bayes": the lowest expected
+        cost with the posteriors as they are. "calibrated": the same after calibration, of posteriors at their
+        scale (`AffineCalibrator`), of scores by their order alone (`IsotonicCalibrator`). "tuned": the best
+        threshold. Decisions are taken as given under every rule. Minimised: the cost per sample.
 
         Parameters
         ----------
         name : str
             of a model
-        rule : str, default "calibrated"
-            one of `RULES`
+        rule : {"calibrated", "tuned", "bayes", "as given"}, default "calibrated"
+            how the output becomes decisions
         priors : float, array_like or mapping, optional
-            (K,) of the deployment
+            (K,) of the deployment; one number is that of the positive class. None: those of the samples
         capacity : int or float, optional
-            at most so many positive decisions, or such a share of all
+            at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
+            with the greatest expected saving, at each sample's own costs, are kept
         require : mapping, optional
-            as for the function `decide`
+            {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
+            other folds (rule "tuned", which "calibrated" then becomes). See
+            `cost_eval.decisions.read_requirements`. Decisions are taken as given
         posteriors : bool, default True
             hand over the posteriors that decided, too? Without them very many samples are faster
 
@@ -659,13 +584,6 @@ _BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row tha
 _CONSTANT = "the decision that is best for everybody"
 
 
-def _check_samples(samples) -> Samples:
-    "What `read_samples` has made."
-    if not isinstance(samples, Samples):
-        raise ValueError(f"samples: give read_samples(y_true, models, costs), got {samples!r:.60}")
-    return samples
-
-
 def _in_their_order(samples: Samples) -> Samples:
     "The rows by ascending id; clusters as numbers, so that they can be counted."
     rows = samples if samples.order is None else samples.take(samples.order)
@@ -775,11 +693,8 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     >>> within_capacity(0.5, rows, [1, 2, 0]).tolist()
     [1, 2]
     """
-    _check_samples(rows)
     mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
-    places = check_range(check_1d(queue, "queue"), "queue", 0, len(rows), ends="[)", hint="places of samples")
-    queue = places.astype(np.intp)
-    queue = queue[mass[queue] > 0]
+    queue = np.asarray(queue)[mass[queue] > 0]
     capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
     return queue[: room(capacity, mass[queue], mass.sum())]
 
@@ -1153,7 +1068,7 @@ class DecisionRule(Result):
     Examples
     --------
     >>> costs = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"], decisions=["wait", "treat"])
-    >>> rule = fit_rule(read_samples(["well", "well", "ill", "ill"] * 9, [1, 2, 3, 4] * 9, costs))
+    >>> rule = fit_rule(["well", "well", "ill", "ill"] * 9, [1, 2, 3, 4] * 9, costs)
     >>> rule
     <DecisionRule 'model', calibrated: 'treat' from 3 on>
     >>> rule.decide([2, 3]).tolist(), DecisionRule.from_json(rule.to_json()) == rule
@@ -1234,8 +1149,11 @@ class DecisionRule(Result):
         if costs is not None and self.content["by"] != BY_COST:
             raise ValueError(f"costs: decided by {self.content['by']}, without costs; use rule='calibrated'")
         chosen, tied = self._decided(self._read(values), costs, capacity)
-        for note in (*self._outside(values), *[_TIED] * tied):
-            warnings.warn(note, UserWarning, stacklevel=2)
+        if many := self.look(values)["outside"]:
+            ends = " to ".join(short(np.array(self.seen[end], float)) for end in ("low", "high"))
+            warnings.warn(f"{many} rows lie outside {ends}, where the rule was fitted.", stacklevel=2)
+        if tied:
+            warnings.warn(_TIED, stacklevel=2)
         return label_array(list(self.decisions), "decisions")[chosen]
 
     def columns(self, values: Any, costs: Costs | None = None) -> np.ndarray:
@@ -1271,25 +1189,14 @@ class DecisionRule(Result):
         Returns
         -------
         dict
-            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; the same
-            "beyond" it, below and above, of each column; of decisions nothing
+            how many rows lie "outside" the fitted range; and "beyond" it, below and above, of each column; of
+            decisions none
         """
         x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
         low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
-        sides: Any = np.array([x < low, x > high])
-        out = sides.any(0)
-        return {
-            "low": float(np.nanmin(x, initial=np.inf)),
-            "high": float(np.nanmax(x, initial=-np.inf)),
-            "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
-            "beyond": np.atleast_2d(sides.sum(1).T).T,
-        }
-
-    def _outside(self, values: Any) -> list[str]:
-        "What is to be said of values that lie outside those that the rule was fitted on."
-        many = self.look(values)["outside"]
-        ends = " to ".join(short(np.array(self.seen.get(end, 0), float)) for end in ("low", "high"))
-        return [f"{many} rows lie outside {ends}, where the rule was fitted."] if many else []
+        sides = np.array([x < low, x > high])
+        sides = sides if sides.ndim == 3 else sides[..., None]
+        return {"outside": int(sides.any((0, 2)).sum()), "beyond": sides.sum(1)}
 
     def explain(self, values: Any, costs: Costs | None = None, *, capacity: float | None = None) -> DataFrame:
         """How each case was decided.
@@ -1306,23 +1213,20 @@ class DecisionRule(Result):
             probability after calibration and at the deployment's priors, what each decision is expected to
             cost, and the decision. NaN where the rule does not look at it
         """
-        x, pd = self._read(values), pandas()
+        x = self._read(values)
         chosen, _ = self._decided(x, costs, capacity)
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x).reshape(len(x), -1)
-        trusted = np.full((len(x), len(of_class)), np.nan)
-        paid = np.full((len(x), len(self.decisions)), np.nan)
+        p, paid = (np.full((len(x), k), np.nan) for k in (len(self.classes), len(self.decisions)))
         if self.content["by"] == BY_COST:
             own = self._costs_of(costs, len(x))
-            p = believed(self.content, x)[0].copy()
-            p[np.isnan(stated).any(1)] = np.nan
-            table = np.broadcast_to(self.costs.array if own is None else own, (len(x), *self.costs.shape))
-            trusted, paid = p[:, -len(of_class) :], np.einsum("ni,nij->nj", p, table)
+            p = np.where(np.isnan(stated).any(1)[:, None], np.nan, believed(self.content, x)[0])
+            paid = (p[:, :, None] * (self.costs.array if own is None else own)).sum(1)
         columns = {f"stated{name}": stated[:, k] for k, name in enumerate(of_class)}
-        columns |= {f"calibrated{name}": trusted[:, k] for k, name in enumerate(of_class)}
+        columns |= {f"calibrated{name}": p[:, k - len(of_class)] for k, name in enumerate(of_class)}
         columns |= {f"cost of {label}": paid[:, j] for j, label in enumerate(self.decisions)}
         columns["decision"] = label_array(list(self.decisions), "decisions")[chosen]
-        return pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
+        return pandas().DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The rule as a file: numbers to the last digit, and a version of the form.
@@ -1368,13 +1272,11 @@ class DecisionRule(Result):
         ValueError
             For a file of a later release, and for what is no rule or lacks a part of one.
         """
-        rule = cls(read_rule(path))
-        try:
-            _check_parts(rule)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            why = f"damaged rule ({f'{error} is missing' if isinstance(error, KeyError) else error})"
-            raise ValueError(f"path: a {why}; write it again with rule.to_json(path)") from None
-        return rule
+        content = read_rule(path)
+        missing = [part for part in _PARTS if part not in content]
+        if missing:
+            raise ValueError(f"path: a damaged rule, without {missing}; write it again with rule.to_json(path)")
+        return cls(content)
 
     def frame_columns(self) -> dict:
         "What the rule is, a line each."
@@ -1441,10 +1343,7 @@ class DecisionRule(Result):
         if place is None and columns == list(range(len(self.classes))):
             place = columns
         if place is None:
-            names = {*map(written, columns)}
-            missing = [label for label in self.classes if written(label) not in names]
-            what = f"no column {missing[0]!r}" if missing else "two columns of one name"
-            raise ValueError(f"values: {what}; there are {columns}, give one for each class")
+            raise ValueError(f"values: columns {columns}, but one for each of {list(self.classes)} is needed")
         return np.column_stack([numbers(frame[columns[k]], "values") for k in place])
 
     def _seen_as(self, x: np.ndarray) -> np.ndarray:
@@ -1461,86 +1360,57 @@ class DecisionRule(Result):
         return table.array
 
 
+_PARTS = {"model", "rule", "values", "classes", "decisions", "priors", "costs", "by", "threshold", "seen"}
 _TIED = "The capacity ends among equal cases: those that stand first were taken."
 
 
 def _most(capacity: float) -> str:
     return f"{capacity} rows" if isinstance(capacity, int) else f"{capacity:.4g} of the rows"
 
-
-def _check_parts(rule: DecisionRule):
-    "`KeyError` for a part of a rule that is missing, `ValueError` for one of another kind or length."
-    content, (K, M) = rule.content, rule.costs.shape
-    check_choice(rule.rule, RULES, "rule")
-    check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
-    check_choice(content["by"], (*_BY.values(), BY_COST), "by")
-    check_flag(content["own_costs"], "own_costs")
-    check_priors(content["priors"], K)
-    if content["right_at"] is not None:
-        check_priors(content["right_at"], K, name="right_at")
-    if content["calibration"] is not None:
-        _check_knots(content["calibration"], rule.kind, K)
-    if content.get("prices") is not None:
-        raise ValueError("prices: of a requirement of more classes or decisions, which no rule decides by")
-    if rule.capacity is not None:
-        limit(rule.capacity, content["decisions"])
-    if rule.otherwise is not None and rule.otherwise not in rule.decisions:
-        raise ValueError(f"otherwise: {rule.otherwise!r} is not a decision")
-    for part in _ENDS:
-        if content[part] not in (None, "inf", "-inf"):
-            check_range(content[part], part, shape=())
-    if content["by"] == "cut" and content["threshold"] is None:
-        raise ValueError("threshold: a cut needs one")
-    if rule.require:
-        read_requirements(rule.require, rule.costs)
-    for part, size in (("classes", K), ("decisions", M)):
-        check_range(rule.seen[part], f"seen {part}", shape=(size,))
-    for part in ("model", "over_folds", "columns", "expected", "made"):
-        content[part]
-
-
-def _check_knots(knots: dict, kind: str, K: int):
-    "The numbers of a calibration, as many as are needed."
-    if kind == "posteriors":
-        check_range([knots["alpha"], knots["floor"], *knots["beta"]], "calibration", shape=(K + 2,))
-    elif len({len(np.array(knots[part], float)) for part in _STEPS}) > 1:
-        raise ValueError("calibration: low, high and log_odds must be of one length")
-
 # %% ../nbs/07_policies.ipynb #pol045
 def fit_rule(
-    samples: Samples,
-    name: str = "model",
-    rule: Rule = "calibrated",
+    y_true: Labels,
+    model: Labels | Frame | Model,
+    costs: Costs,
     *,
+    rule: Rule = "calibrated",
     priors: float | Priors | None = None,
     require: Mapping[Any, float] | None = None,
+    capacity: float | None = None,
+    positive: Any = None,
+    sample_weight: Vector | None = None,
+    clusters: Labels | None = None,
+    costs_known: bool = False,
     threshold: float | None = None,
     folds: Labels | None = None,
-    capacity: float | None = None,
     otherwise: Any = None,
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
-    What it costs on the samples it was fitted on is too low; `decide` and `CrossFit` say what it costs.
+    What it costs on the samples it was fitted on is too low; `evaluate` says what it costs.
 
     Parameters
     ----------
-    samples : Samples
-        from `read_samples`
-    name : str, default "model"
-        of one of its models
-    rule : str, default "calibrated"
-        one of `RULES`
+    y_true : array_like
+        (N,) true labels
+    model : array_like, DataFrame, Decisions, Posteriors or Scores
+        what one model hands over; {name: values} names it
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), or of each sample; lower is better
+    rule : {"calibrated", "tuned", "bayes", "as given"}, default "calibrated"
+        how the output becomes decisions
     priors : float, array_like or mapping, optional
         (K,) of the deployment
     require : mapping, optional
-        as for `decide`, kept to on all the samples; whether others keep to it `certify` says
+        as for `evaluate`, kept to on all the samples; whether others keep to it `certify` says
+    capacity : int or float, optional
+        at most so many of the rows that are decided together get the second decision, or such a share
+    positive, sample_weight, clusters, costs_known
+        as for `evaluate`
     threshold : float, optional
         of "tuned": a cut that was found elsewhere, to be installed as it stands; None: the best one
     folds : array_like, optional
         (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
-    capacity : int or float, optional
-        at most so many of the rows that are decided together get the second decision, or such a share
     otherwise : label, optional
         the decision for rows whose value is missing or unknown; None: they are refused
 
@@ -1557,46 +1427,72 @@ def fit_rule(
     Examples
     --------
     >>> y, score = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
-    >>> rule = fit_rule(read_samples(y, score, [[0, 1], [5, 0]]), rule="tuned")
+    >>> rule = fit_rule(y, score, [[0, 1], [5, 0]], rule="tuned")
     >>> rule.threshold, rule.decide([2, 3]).tolist()
     (2.5, [0, 1])
     """
-    kept = _check_samples(samples).counting
+    units: dict = {"sample_weight": sample_weight, "clusters": clusters}
+    samples = read_samples(y_true, model, costs, positive=positive, costs_known=costs_known, **units)
+    if len(samples.models) > 1:
+        raise ValueError(f"model: got {list(samples.models)}; a rule is of one, {{name: values}}")
+    asked: dict = {"priors": priors, "require": require, "capacity": capacity, "threshold": threshold}
+    return rule_of(samples, *samples.models, rule, **asked, folds=folds, otherwise=otherwise)
+
+
+def rule_of(
+    samples: Samples,
+    name: str,
+    rule: Rule = "calibrated",
+    *,
+    threshold: float | None = None,
+    folds: Labels | None = None,
+    otherwise: Any = None,
+    **asked: Any,
+) -> DecisionRule:
+    """`fit_rule` of what was read.
+
+    Parameters
+    ----------
+    samples : Samples
+        from `read_samples`
+    name : str
+        of one of its models
+    rule, threshold, folds, otherwise
+        as for `fit_rule`
+    **asked
+        priors, require and capacity
+
+    Returns
+    -------
+    DecisionRule
+
+    Examples
+    --------
+    >>> samples = read_samples([0, 0, 1, 0, 1, 1], {"m": [1, 2, 3, 4, 5, 6]}, [[0, 1], [5, 0]])
+    >>> rule_of(samples, "m", "tuned", capacity=1)
+    <DecisionRule 'm', tuned, 1 for at most 1 rows decided together>
+    """
+    kept = samples.counting
     folds = folds if folds is None else check_1d(folds, "folds", len(samples))[kept]
     samples = samples.take(kept)
-    asked: dict = {"priors": priors, "require": require}
-    content = {
-        "schema": SCHEMA,
-        "version": VERSION,
-        **_content(samples, name, rule, cut=threshold, capacity=capacity, **asked),
-        "over_folds": [None, None],
-        **dict.fromkeys(("columns", "capacity", "otherwise")),
-        "expected": {},
-        "made": {
-            "package": f"cost_eval {version('cost_eval')}",
-            "rows": len(samples),
-            "data": samples.checksum,
-        },
-    }
-    decisions = content["decisions"]
+    decided = _content(samples, name, rule, cut=threshold, **asked)
+    decisions, content = decided["decisions"], {"schema": SCHEMA, "version": VERSION, **decided}
+    content |= {"over_folds": [None, None], "columns": None, "capacity": None, "otherwise": None}
+    package = f"cost_eval {version('cost_eval')}"
+    content |= {"expected": {}, "made": {"package": package, "rows": len(samples), "data": samples.checksum}}
     if otherwise is not None:
-        named = [label for label in decisions if written(label) == written(otherwise)]
-        if not named:
-            raise ValueError(
-                f"otherwise: {otherwise!r} is not a decision of the costs, which have {decisions}; "
-                "costs.with_abstain(cost, label) adds one"
-            )
-        content["otherwise"] = named[0]
+        named = {written(label): label for label in decisions}
+        if written(otherwise) not in named:
+            ways = "costs.with_abstain(cost, label) adds one"
+            raise ValueError(f"otherwise: {otherwise!r} is not a decision of the costs, {decisions}; {ways}")
+        content["otherwise"] = named[written(otherwise)]
     content["seen"] = _seen(content, samples, name)
-    if capacity is not None:
+    if (capacity := asked.pop("capacity", None)) is not None:
         content["capacity"] = limit(capacity, decisions)
     if folds is not None and content["threshold"] is not None and threshold is None:
-        parts = (samples.take(inside) for inside, _ in fold_parts(folds))
-        cuts = [
-            _read_number(_content(part, name, rule, **asked)["threshold"])
-            for part in parts
-            if (part.class_sizes > 0).all()
-        ]
+        parts = [samples.take(inside) for inside, _ in fold_parts(folds)]
+        parts = [part for part in parts if part.class_sizes.all()]
+        cuts = [_read_number(_content(part, name, rule, **asked)["threshold"]) for part in parts]
         content["over_folds"] = [_stored(end(cuts)) for end in (np.min, np.max)] if cuts else [None, None]
     return DecisionRule(content)
 

@@ -77,7 +77,7 @@ from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
 from .decisions import AffineCalibrator, read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
-from .policies import FITTED, RULES, CrossFit, DecisionRule, fit_rule, within_capacity
+from .policies import FITTED, RULES, CrossFit, DecisionRule, rule_of, within_capacity
 from .page import Line, Robustness
 from cost_eval.samples import (
     Samples,
@@ -893,7 +893,7 @@ class Report(Result):
         given: dict = {"capacity": case.capacity, "require": case.require}
         given["folds"] = fits.folds if len(fits.folds) else None
         options = given | {"priors": fits.deployment, "otherwise": otherwise}
-        found = fit_rule(fits.samples, str(name), row["rule"], **options)
+        found = rule_of(fits.samples, str(name), row["rule"], **options)
         expected = {end: float(row[end]) for end in ("cost", "low", "high")}
         expected |= {"confidence": self.confidence, "n": self.n}
         return DecisionRule(found.content | {"expected": expected, "made": self.provenance})

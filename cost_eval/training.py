@@ -45,7 +45,7 @@ from cost_eval.core import (
 from .costs import Costs, as_costs, attainable
 from .decisions import stratified_folds
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
-from .policies import FITTED, RULES, fit_rule
+from .policies import FITTED, RULES, rule_of
 from .samples import Posteriors, Samples, Scores, read_samples
 
 # %% ../nbs/23_training.ipynb #trn064
@@ -491,7 +491,7 @@ class _Procedure:
             inner = _folds(samples, case.cv, [*seed, 1], at_most=True)
             said = _predicted(_seeded(case.estimators[name], [*seed, 2]), X, y, inner, method)
             samples = replace(samples, models={"": self._read(said)})
-        self.rule = fit_rule(samples, "", case.rules[name], priors=case.priors)
+        self.rule = rule_of(samples, "", case.rules[name], priors=case.priors)
         return self
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
