@@ -37,10 +37,8 @@ from cost_eval.core import (
     check_binary,
     check_capacity,
     check_choice,
-    check_flag,
     check_integer,
     check_posteriors,
-    check_priors,
     check_range,
     check_scores,
     check_weights,
@@ -694,9 +692,10 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     [1, 2]
     """
     mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
-    queue = np.asarray(queue)[mass[queue] > 0]
+    places = np.asarray(queue, np.intp)
+    places = places[mass[places] > 0]
     capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
-    return queue[: room(capacity, mass[queue], mass.sum())]
+    return places[: room(capacity, mass[places], mass.sum())]
 
 # %% ../nbs/07_policies.ipynb #pol030
 #| code-fold: true
@@ -1436,7 +1435,7 @@ def fit_rule(
     if len(samples.models) > 1:
         raise ValueError(f"model: got {list(samples.models)}; a rule is of one, {{name: values}}")
     asked: dict = {"priors": priors, "require": require, "capacity": capacity, "threshold": threshold}
-    return rule_of(samples, *samples.models, rule, **asked, folds=folds, otherwise=otherwise)
+    return rule_of(samples, next(iter(samples.models)), rule, **asked, folds=folds, otherwise=otherwise)
 
 
 def rule_of(

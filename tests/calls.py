@@ -59,7 +59,7 @@ class Call:
 
     def answer(self, function):
         if self.earlier and not takes(function, self):
-            return self.earlier().answer(function)
+            return self.earlier().then(self.look).answer(function)
         found = (partial(self.way, function) if self.way else function)(*self.args, **self.options)
         return self.look(found) if self.look else found
 
@@ -104,6 +104,13 @@ def installed(values, costs=None):
         return {"rule": rule.to_frame(), "decided": rule.decide(values, costs),
                 "columns": rule.columns(values, costs)}
     return look
+
+
+def fitted(p, kind, **options):
+    "A rule of one model; at the base of what was read."
+    units = {"sample_weight": p.maybe.weight, "clusters": p.maybe.clusters, "costs_known": False}
+    now = Call(p.y, {"a": p.models(kind)["a"]}, p.costs, **options, **units)
+    return now.was(lambda: Call(p.read(kind), "a", **options))
 
 
 def written(text):
@@ -535,14 +542,14 @@ SAMPLES = {
     "example_frame": lambda p: Call(),
 }
 RULES = {
-    "decide": lambda p: {rule: Call(
-        p.stated(), p.y, p.money, rule=rule, priors=p.maybe.priors, sample_weight=p.maybe.weight,
-        clusters=p.maybe.clusters, rng=0) for rule in ("calibrated", "bayes", "as given")},
+    "CrossFit.decide": lambda p: {rule: Call(
+        ce.CrossFit(p.read("stated", p.money), rng=0), "a", rule, priors=p.maybe.priors)
+        for rule in ("calibrated", "bayes", "as given")},
     "CrossFit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
         lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), calibrated(fits, "b"),
                       fits.rules("a")]),
-    "fit_rule": lambda p: {kind: Call(
-        p.read(kind), "a", priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
+    "fit_rule": lambda p: {kind: fitted(
+        p, kind, priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
         for kind in ("stated", "scores", "decided")},
     "DecisionRule.decide": lambda p: {kind: Call(p.rule, values) for kind, values in {
         "posteriors": p.bare(1), "stated": p.stated(1), "last class": p.posteriors(1)[:, -1],
@@ -553,18 +560,19 @@ RULES = {
         name: Call(json.dumps({**json.loads(p.rule.to_json()), **changes})).then(
             lambda rule: rule.decide(p.stated(1))) for name, changes in BROKEN.items()},
     **two({
-        "decide of two": lambda p: {rule: Call(
-            ce.Scores(p.scores()), p.y, p.costs, rule=rule, rng=0,
+        "CrossFit.decide of two": lambda p: {rule: Call(
+            ce.CrossFit(ce.read_samples(p.y, ce.Scores(p.scores()), p.costs), rng=0), "model", rule,
             capacity=p.n // 5 if p.has("shown") else None) for rule in ("calibrated", "tuned")},
         "fit_rule of two": lambda p: {
-            f"{rule}, {kind}, {limit}": Call(
-                p.read(kind), "a", rule, priors=p.maybe.priors, folds=np.arange(p.n) % 3, **limit).then(
+            f"{rule}, {kind}, {limit}": fitted(
+                p, kind, rule=rule, priors=p.maybe.priors, folds=np.arange(p.n) % 3, **limit).then(
                     installed(p.fresh(kind)))
             for rule, kind, limit in (("tuned", "scores", {}), ("bayes", "stated", {"capacity": 7}),
                                       ("tuned", "stated", {"require": {"recall": .7}}),
                                       ("calibrated", "scores", {"capacity": .25}))},
-        "fit_rule own costs": lambda p: Call(ce.read_samples(p.y, {"a": p.stated()}, p.own), "a").then(
-            installed(p.stated(1), p.own)),
+        "fit_rule own costs": lambda p: Call(p.y, {"a": p.stated()}, p.own, costs_known=False).was(
+            lambda: Call(ce.read_samples(p.y, {"a": p.stated()}, p.own), "a")).then(
+                installed(p.stated(1), p.own)),
         "CrossFit.queue": lambda p: Call(ce.CrossFit(p.samples, rng=0), "a"),
         "CrossFit.levels": lambda p: Call(
             ce.CrossFit(p.samples, rng=0), "a", "calibrated", np.linspace(-2, 2, 9), shifted=p.has("shown")),

@@ -361,7 +361,7 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
         recall specificity weighted_class_accuracy weighted_relative_accuracy""",
     "decisions": "AffineCalibrator ThresholdChoice cross_entropy implied_costs naive_decision",
     "samples": "labelled_rows read_samples",
-    "policies": "RULES CrossFit decide",
+    "policies": "RULES CrossFit",
     "rivals": "f_beta_threshold plot_expected_cost",
     "scores": "plot_cost_curve soft_expected_cost",
     "bootstrap": "Difference Interval loss_difference",

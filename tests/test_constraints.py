@@ -6,9 +6,10 @@ from scipy import stats
 
 import cost_eval.api as ce
 from cost_eval.samples import read_samples
-from cost_eval.policies import CrossFit, decide
+from cost_eval.policies import CrossFit
 from cost_eval.comparisons import simultaneous_differences
 import pandas as pd
+from problems import decide
 
 rng = np.random.default_rng(5)
 N = 300
@@ -215,7 +216,7 @@ def test_the_cut_is_chosen_on_the_other_folds():
         assert np.array_equal(policy.decisions,
                               SCORE["sharp"] >= np.array(cuts)[fold]) and policy.rule == "tuned"
         installed = ce.best_threshold(Y, SCORE["sharp"], COSTS, require=require)
-        rule = ce.fit_rule(read_samples(Y, MODELS["sharp"], COSTS), require=require)
+        rule = ce.fit_rule(Y, MODELS["sharp"], COSTS, require=require)
         assert (policy.threshold == rule.threshold == installed.threshold
                 and installed.cost > ce.best_threshold(Y, SCORE["sharp"], COSTS).cost)
     free, loose = (decide(MODELS["sharp"], Y, COSTS, rule="tuned", require=r, rng=0)
@@ -254,7 +255,7 @@ def test_more_than_two_classes_or_decisions_have_no_cut():
         for ask in (lambda: ce.evaluate(y, p, four, require=require, rng=0),
                     lambda: decide(p, y, four, require=require, rule="bayes"),
                     lambda: decide(ce.Decisions(y), y, four, require=require),
-                    lambda: ce.fit_rule(read_samples(y, p, four), require=require)):
+                    lambda: ce.fit_rule(y, p, four, require=require)):
             with pytest.raises(ValueError, match="require: one cut keeps to it.*certified_threshold"):
                 ask()
     assert decide(p[:, 2], y == 2, COSTS, require={"recall": .9}, rng=0).rule == "tuned"

@@ -13,10 +13,10 @@ from cost_eval.capacity import capacity_curve
 from cost_eval.comparisons import Decided, ask, differences
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, stratified_folds
-from cost_eval.policies import (
-    RULES, CrossFit, IsotonicCalibrator, decide, fit_rule, within_capacity)
+from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, fit_rule, within_capacity
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
+from problems import decide
 
 rng = np.random.default_rng(0)
 N = 400
@@ -102,8 +102,8 @@ def test_what_scores_cannot_do():
                            match="needs posteriors, not scores; use 'calibrated' or 'tuned'"):
             decide(Scores(S), Y, COSTS, rule=rule)
     with pytest.raises(ValueError,
-                       match=r"model: got \['a', 'b'\]; of several use CrossFit"):
-        decide({"a": P, "b": S}, Y, COSTS)
+                       match=r"model: got \['a', 'b'\]; a rule is of one"):
+        fit_rule(Y, {"a": P, "b": S}, COSTS)
     with pytest.raises(ValueError, match="needs a decision called as each class"):
         decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
 
@@ -438,7 +438,7 @@ def test_a_score_without_signal_has_no_value_among_customers(rule):
         _, later, truth = customers(draw, 2000)
         told = [losses(y, decide(Scores(score), y, COSTS, rule=rule, clusters=c, rng=0).decisions,
                        COSTS).mean() for c in (None, who)]
-        service = fit_rule(read_samples(y, Scores(score), COSTS, clusters=who), rule=rule)
+        service = fit_rule(y, Scores(score), COSTS, clusters=who, rule=rule)
         found.append([*told, losses(truth, service.decide(later), COSTS).mean()])
     leak, clean, true = np.mean(found, 0)
     error = np.std([b - c for _, b, c in found]) / np.sqrt(len(found))
@@ -606,7 +606,7 @@ def test_a_posterior_at_the_threshold_is_positive_by_every_door():
             stated = 1 - (1 - p) if name == "of the other" else values if values.ndim == 1 else values[:, 1]
             assert (stated >= policy.threshold).tolist() == want, (name, k)
         samples = read_samples(y, p, costs)
-        assert fit_rule(samples, rule="bayes").decide(p).tolist() == want
+        assert fit_rule(y, p, costs, rule="bayes").decide(p).tolist() == want
         assert capacity_curve(y, p, costs, rule="bayes").best.calls == sum(want)
         assert decide(p, y, ExampleCosts(fp=np.full(99, k), fn=100. - k),
                       rule="bayes").decisions.tolist() == want
@@ -639,7 +639,7 @@ def test_risks_of_the_population_in_a_case_control_file():
                 str) and model.priors == "deployment" else None
         assert told is None or policy.threshold == pytest.approx(1 / 11)
         assert bool(policy.notes) == (not isinstance(model, Posteriors) or model.priors == "sample")
-        rule = fit_rule(read_samples(y, model, costs), rule="bayes", priors=priors)
+        rule = fit_rule(y, model, costs, rule="bayes", priors=priors)
         assert (rule.decide(np.asarray(getattr(model, "values", model)) if np.ndim(getattr(model, "values",
                 model)) == 1 else model.values[:, ::-1]) == right).all()
     moved_twice = decide(at[.05], y, costs, rule="bayes", priors=priors, rng=0)
@@ -661,7 +661,7 @@ def test_risks_of_the_population_in_a_case_control_file():
 
 
 def test_a_fitted_rule_reads_decisions_by_label_though_positions_look_alike():
-    backwards = fit_rule(read_samples(Y, Decisions(Y), CostMatrix.binary(fp=1, fn=5, classes=[1, 0])),
+    backwards = fit_rule(Y, Decisions(Y), CostMatrix.binary(fp=1, fn=5, classes=[1, 0]),
                          rule="as given")
     assert backwards.decide([0, 1]).tolist() == [0, 1] and backwards.columns([0, 1]).tolist() == [1, 0]
     with pytest.raises(ValueError, match="values: 2 in row 0"):

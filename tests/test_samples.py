@@ -631,7 +631,7 @@ def test_columns_without_names_are_refused_with_both_readings(labels, form):
     assert f"classes={labels}" in said and f"classes={sorted(labels)}" in said
     read = read_samples(y, Posteriors(np.asarray(p), classes=sorted(labels)), costs)  # the remedy
     assert (read.models["model"].values == p[:, [sorted(labels).index(v) for v in labels]]).all()
-    for call in (ce.evaluate, lambda y, m, c: ce.fit_rule(read_samples(y, m, c))):
+    for call in (ce.evaluate, lambda y, m, c: ce.fit_rule(y, m, c)):
         with pytest.raises(ValueError, match="columns without names"):
             call(y, form(p), costs)
 
