@@ -106,7 +106,7 @@ def installed(values, costs=None):
     return look
 
 
-def fitted(p, kind, **options):
+def a_rule(p, kind, **options):
     "A rule of one model; at the base of what was read."
     units = {"sample_weight": p.maybe.weight, "clusters": p.maybe.clusters, "costs_known": False}
     now = Call(p.y, {"a": p.models(kind)["a"]}, p.costs, **options, **units)
@@ -548,7 +548,7 @@ RULES = {
     "CrossFit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
         lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), calibrated(fits, "b"),
                       fits.rules("a")]),
-    "fit_rule": lambda p: {kind: fitted(
+    "fit_rule": lambda p: {kind: a_rule(
         p, kind, priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
         for kind in ("stated", "scores", "decided")},
     "DecisionRule.decide": lambda p: {kind: Call(p.rule, values) for kind, values in {
@@ -564,7 +564,7 @@ RULES = {
             ce.CrossFit(ce.read_samples(p.y, ce.Scores(p.scores()), p.costs), rng=0), "model", rule,
             capacity=p.n // 5 if p.has("shown") else None) for rule in ("calibrated", "tuned")},
         "fit_rule of two": lambda p: {
-            f"{rule}, {kind}, {limit}": fitted(
+            f"{rule}, {kind}, {limit}": a_rule(
                 p, kind, rule=rule, priors=p.maybe.priors, folds=np.arange(p.n) % 3, **limit).then(
                     installed(p.fresh(kind)))
             for rule, kind, limit in (("tuned", "scores", {}), ("bayes", "stated", {"capacity": 7}),
