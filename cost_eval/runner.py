@@ -12,7 +12,6 @@ __all__ = ['SCHEMA', 'VERSION', 'BY_COST', 'read_rule', 'run_rule', 'decided', '
 
 # %% ../nbs/06_runner.ipynb #run004
 import json
-from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -191,11 +190,11 @@ def chosen_by(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
     else:
         p, eps = believed(rule, x)
         c = np.asarray(rule["costs"] if costs is None else costs, float)
-        cells = np.moveaxis(c.reshape(*c.shape[:-2], -1), -1, 0)  # few of many rows: one after the other
-        most = reduce(np.maximum, np.abs(cells))[..., None, None]
-        c = c / np.where(most > 0, most, 1)
-        least = reduce(np.minimum, np.moveaxis(c, -1, 0))[..., None]
-        chosen = cheapest(p, c - least, eps)
+        cells = np.array(np.moveaxis(c, (-2, -1), (0, 1)), order="C")  # (K, M), or these of each row
+        most = np.abs(cells).max((0, 1))
+        cells = cells / np.where(most > 0, most, 1)
+        cells = cells - cells.min(1)[:, None]
+        chosen = cheapest(p, np.moveaxis(cells, (0, 1), (-2, -1)), eps)
     chosen[lost] = -1
     return chosen
 
@@ -227,23 +226,24 @@ def believed(rule: dict, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     fitted, one = rule["calibration"], np.finfo(np.float64).eps
     if rule["values"] == "scores":
         odds = step_odds(x, *(np.array(fitted[name], float) for name in ("low", "high", "log_odds")))
-        p, eps = np.exp(-np.logaddexp(0, np.column_stack([odds, -odds]))), np.full(len(x), one)
+        p, eps = np.exp(-np.logaddexp(0, np.stack([odds, -odds]))), np.full(len(x), one)
     else:
-        p = np.column_stack([1 - x, x]) if x.ndim == 1 else x
+        p = np.stack([1 - x, x]) if x.ndim == 1 else np.array(x.T, order="C")  # (K, N): few of many
         eps = np.full(len(x), one)
         if fitted is None:
-            single = (p[:, 1:].astype(np.float32) == p[:, 1:]).all(1)
+            single = (p[1:].astype(np.float32) == p[1:]).all(0)
             eps[single] = np.finfo(np.float32).eps
         else:
-            logs = fitted["alpha"] * np.log(np.maximum(p, fitted["floor"])) + np.array(fitted["beta"])
-            p = np.exp(logs - reduce(np.maximum, logs.T)[:, None])
-            p = p / p.sum(1, keepdims=True)
+            logs = np.log(np.maximum(p, fitted["floor"]))
+            logs = fitted["alpha"] * logs + np.array(fitted["beta"])[:, None]
+            p = np.exp(logs - logs.max(0))
+            p = p / p.sum(0)
     if rule["right_at"] is not None:  # moved from these shares of the classes to the priors
         at = np.array(rule["right_at"])
-        p = p * np.where(at > 0, np.array(rule["priors"]) / np.where(at > 0, at, 1), 0)
-        total = p.sum(1, keepdims=True)
+        p = p * np.where(at > 0, np.array(rule["priors"]) / np.where(at > 0, at, 1), 0)[:, None]
+        total = p.sum(0)
         p = p / np.where(total > 0, total, 1)
-    return p, eps
+    return p.T, eps
 
 
 def step_odds(x: np.ndarray, low: np.ndarray, high: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
