@@ -789,8 +789,11 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
     elsewhere or the best one; are the classes separated?
     """
     known, apart, at, costs, model = None, False, how.at, rows.costs, rows.models[how.name]
-    if some is not None:
-        rows = replace(rows, models={how.name: model} if how.rule == "tuned" else {}).take(some)
+    own = rows.own is not None
+    if some is not None and how.rule == "tuned":
+        rows = replace(rows, models={how.name: model}).take(some)
+    elif some is not None:  # a calibration reads no costs
+        rows = replace(rows, models={}, own=None).take(some)
     if how.rule == "calibrated":
         known, apart = _calibrated(rows, model, some)
         at = None if how.priors is None else rows.shares
@@ -806,7 +809,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
         "right_at": None if at is None else np.asarray(at, float).tolist(),
         "priors": (rows.shares if how.priors is None else how.priors).tolist(),
         "costs": costs.array.tolist(),
-        "own_costs": rows.own is not None,
+        "own_costs": own,
         "costs_checked": how.checked,
     }
     if how.asked is not None:
@@ -814,7 +817,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
         content["require"] = [[key, float(one.limit)] for key, one in zip(keys, how.asked)]
     if how.rule == "tuned":
         content["threshold"] = _stored(_best_cut(rows, how) if cut is None else cut)
-    elif known is not None and how.kind == "posteriors" and costs.shape == (2, 2) and rows.own is None:
+    elif known is not None and how.kind == "posteriors" and costs.shape == (2, 2) and not own:
         content["threshold"] = _stored(_least_positive(content, None))
     return content, apart
 
