@@ -879,7 +879,7 @@ def _newton(evaluate, theta):
     return theta
 
 # %% ../nbs/04_decisions.ipynb #c46e4904
-def _fit_affine(derivatives, n_classes, start=None):
+def _fit_affine(derivatives, n_classes):
     "alpha and beta that minimise a cross-entropy; `derivatives(theta)` gives value, gradient and Hessian."
     fix_sum = np.pad(np.full((n_classes, n_classes), 1 / n_classes), (1, 0))
 
@@ -887,12 +887,7 @@ def _fit_affine(derivatives, n_classes, start=None):
         value, gradient, hessian = derivatives(theta)
         return value, gradient, hessian + fix_sum
 
-    begin = np.append(1.0, np.zeros(n_classes))
-    if start is not None:
-        if np.shape(getattr(start, "beta_", None)) != (n_classes,):
-            raise ValueError(f"start: an AffineCalibrator fitted to {n_classes} classes, got {start!r}")
-        begin = np.append(start.alpha_, start.beta_)
-    theta = _newton(evaluate, begin)
+    theta = _newton(evaluate, np.append(1.0, np.zeros(n_classes)))
     return float(theta[0]), theta[1:] - theta[1:].mean()
 
 # %% ../nbs/04_decisions.ipynb #a994cc62
@@ -945,8 +940,6 @@ class AffineCalibrator:
         log_posteriors: Matrix,
         y_true: Labels,
         sample_weight: Vector | None = None,
-        *,
-        start: "AffineCalibrator | None" = None,
     ) -> "AffineCalibrator":
         """Find alpha and beta.
 
@@ -958,8 +951,6 @@ class AffineCalibrator:
             (N,) true classes, each at least once: 0..K-1, or labels if the columns are named
         sample_weight : array_like, optional
             (N,) finite, non-negative weights
-        start : AffineCalibrator, optional
-            fitted to similar data: where the search begins, for speed; the optimum is the same
 
         Returns
         -------
@@ -969,11 +960,11 @@ class AffineCalibrator:
         Raises
         ------
         ValueError
-            For posteriors instead of their logarithms, a class without samples, and a start that was not
-            fitted. Where the classes are separable (no finite optimum) it is a RuntimeWarning.
+            For posteriors instead of their logarithms, and a class without samples. Where the classes are
+            separable (no finite optimum) it is a RuntimeWarning.
         """
         x, y, w, self.classes_ = _calibration_data(log_posteriors, y_true, sample_weight)
-        self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], start)
+        self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1])
         if _separates(self, x, y):
             said = "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
             said += "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1"

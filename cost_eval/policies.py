@@ -39,7 +39,6 @@ from cost_eval.core import (
     check_choice,
     check_integer,
     check_posteriors,
-    check_range,
     check_scores,
     check_weights,
     code_of,
@@ -207,7 +206,7 @@ class CrossFit:
     many : dict
         model -> how many of the draws, the first ones, it is decided about in
     deployment : array_like, optional
-        the priors at which `Posteriors(..., priors="deployment")` are right, for `levels`; None: the shares
+        the priors that a report was asked for
 
     Examples
     --------
@@ -316,7 +315,7 @@ class CrossFit:
         Policy
         """
         rows = self._rows
-        how, notes = _settled(rows, name, rule, priors, capacity, require, self.deployment)
+        how, notes = _settled(rows, name, rule, priors, capacity, require)
         how, whole, rules = self._rules(how, notes)
         chosen = _told(rows, how, rules, _decided) if rules else _constant(rows, how)[None]
         p, behind = np.empty((len(chosen), 0, len(rows.costs.classes))), rules and how.rule in _BY_COSTS
@@ -421,9 +420,7 @@ class CrossFit:
         model = rows.models[check_choice(name, tuple(rows.models), "name")]
         how = _How(name, model.kind, rule, np.full(2, 0.5) if shifted else None)
         if rule == "bayes" and model.kind == "posteriors":
-            shares = rows.shares if model.priors is None else model.priors
-            shares = rows.target_priors(self.deployment) if isinstance(shares, str) else shares
-            p = model.values[None]
+            p, shares = model.values[None], rows.shares if model.priors is None else model.priors
         elif rule not in FITTED or model.kind == "decisions" or not self._fitted(how, []):
             return None
         elif rule == "calibrated":
@@ -711,7 +708,7 @@ class _How(NamedTuple):
     checked: dict | None = None  # whether costs of rows tell the class
 
 
-def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, require=None, there=None):
+def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, require=None):
     "How a model is decided about, and what is to be said; `ValueError` for a rule that it cannot follow."
     model, notes = rows.models[check_choice(name, tuple(rows.models), "name")], list[str]()
     target, asked = rows.target_priors(priors), None
@@ -726,28 +723,23 @@ def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, r
             said = f"Required: {kept}. The cut is the cheapest that kept to it on other folds."
         notes.append(said)
     rule = _possible(rows, model.kind, rule)
-    given, at, said = None, None, getattr(model, "priors", None)
-    if priors is not None:
-        given, at, there = target, rows.shares, priors
-    if said is not None:
-        at = rows.target_priors(there) if isinstance(said, str) else said
+    at = getattr(model, "priors", None)
+    if at is not None:
         at = None if np.array_equal(at, target) else at
+    elif priors is not None:
+        at = rows.shares
     checked = _checked_costs(rows, notes) if rule in _BY_COSTS and rows.own is not None else None
-    return _How(name, model.kind, rule, given, asked, at, checked), notes
+    return _How(name, model.kind, rule, None if priors is None else target, asked, at, checked), notes
 
 
 def _check_required(rows: Samples, kind: str, rule: str, capacity):
     "`ValueError` where no cut keeps to what is required."
     if rows.costs.shape != (2, 2):
-        raise ValueError(
-            "require: one cut keeps to it, of two classes and two decisions; take one class against all "
-            "others as two, or answer only where certified_threshold(y_true, model) allows it"
-        )
+        ways = "take one class against all others, or answer only where certified_threshold(y_true, model) allows"
+        raise ValueError(f"require: one cut keeps to it, of two classes and two decisions; {ways}")
     if capacity is not None:
-        raise ValueError(
-            "require: beside capacity= it could be broken by the limit; a share that can be decided "
-            "positive is a requirement, too: require={'workload': 0.1}"
-        )
+        ways = "a share that can be decided positive is a requirement, too: require={'workload': 0.1}"
+        raise ValueError(f"require: beside capacity= it could be broken by the limit; {ways}")
     if kind != "decisions" and rule not in FITTED:
         raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
 
@@ -825,7 +817,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
 def _best_cut(rows: Samples, how: _How) -> float:
     "The best threshold on some rows."
     if (rows.class_sizes == 0).any():
-        raise ValueError("samples: a class has no sample where the cut is chosen; give threshold=")
+        raise ValueError("samples: a class has no sample where the cut is chosen; use rule='bayes'")
     costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
     options: dict = {"priors": how.priors, "sample_weight": rows.sample_weight, "require": how.asked}
     return best_threshold(rows.y, _cut(rows.models[how.name]), costs, **options).threshold
@@ -910,8 +902,10 @@ def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
     kept, weight = _thinned(y, weight, _FITTED)
     floor, place = 0.5 / len(rows.counting), kept if some is None else some.take(kept)
     logs = np.log(np.maximum(model.values.take(place, axis=0), floor))  # no 0
-    fitted, apart = _fit_scale(logs, y[kept], weight)
-    return {"alpha": float(fitted.alpha_), "beta": fitted.beta_.tolist(), "floor": floor}, apart
+    with warnings.catch_warnings(record=True) as apart:
+        warnings.simplefilter("always", RuntimeWarning)
+        fitted = AffineCalibrator().fit(logs, y[kept], sample_weight=weight)
+    return {"alpha": float(fitted.alpha_), "beta": fitted.beta_.tolist(), "floor": floor}, bool(apart)
 
 
 _STEPS = ("low", "high", "log_odds")
@@ -924,19 +918,6 @@ def _thinned(y: np.ndarray, weight, most: int) -> tuple[np.ndarray, np.ndarray]:
     steps = [-(-len(place) // most) for place in places]
     kept = np.concatenate([place[:: max(step, 1)] for place, step in zip(places, steps)])
     return kept, np.array(steps)[y[kept]] * (1.0 if weight is None else weight[kept])
-
-
-def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[AffineCalibrator, bool]:
-    "A fitted `AffineCalibrator`, of many rows from where some of them lead; are the classes separated?"
-    start = None
-    if len(y) > _FITTED // 2:
-        few, heavier = _thinned(y, weight, _FITTED // 10)
-        start, apart = _fit_scale(logs[few], y[few], heavier)
-        start = None if apart else start
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RuntimeWarning)
-        fitted = AffineCalibrator().fit(logs, y, sample_weight=weight, start=start)
-    return fitted, bool(caught)
 
 # %% ../nbs/07_policies.ipynb #pol033
 class IsotonicCalibrator:
@@ -1383,7 +1364,6 @@ def fit_rule(
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
     costs_known: bool = False,
-    threshold: float | None = None,
     folds: Labels | None = None,
     otherwise: Any = None,
 ) -> DecisionRule:
@@ -1409,8 +1389,6 @@ def fit_rule(
         at most so many of the rows that are decided together get the second decision, or such a share
     positive, sample_weight, clusters, costs_known
         as for `evaluate`
-    threshold : float, optional
-        of "tuned": a cut that was found elsewhere, to be installed as it stands; None: the best one
     folds : array_like, optional
         (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
     otherwise : label, optional
@@ -1437,7 +1415,7 @@ def fit_rule(
     samples = read_samples(y_true, model, costs, positive=positive, costs_known=costs_known, **units)
     if len(samples.models) > 1:
         raise ValueError(f"model: got {list(samples.models)}; a rule is of one, {{name: values}}")
-    asked: dict = {"priors": priors, "require": require, "capacity": capacity, "threshold": threshold}
+    asked: dict = {"priors": priors, "require": require, "capacity": capacity}
     return rule_of(samples, next(iter(samples.models)), rule, **asked, folds=folds, otherwise=otherwise)
 
 
@@ -1446,7 +1424,6 @@ def rule_of(
     name: str,
     rule: Rule = "calibrated",
     *,
-    threshold: float | None = None,
     folds: Labels | None = None,
     otherwise: Any = None,
     **asked: Any,
@@ -1459,7 +1436,7 @@ def rule_of(
         from `read_samples`
     name : str
         of one of its models
-    rule, threshold, folds, otherwise
+    rule, folds, otherwise
         as for `fit_rule`
     **asked
         priors, require and capacity
@@ -1477,7 +1454,7 @@ def rule_of(
     kept = samples.counting
     folds = folds if folds is None else check_1d(folds, "folds", len(samples))[kept]
     samples = samples.take(kept)
-    decided = _content(samples, name, rule, cut=threshold, **asked)
+    decided = _content(samples, name, rule, **asked)
     decisions, content = decided["decisions"], {"schema": SCHEMA, "version": VERSION, **decided}
     content |= {"over_folds": [None, None], "columns": None, "capacity": None, "otherwise": None}
     package = f"cost_eval {version('cost_eval')}"
@@ -1491,7 +1468,7 @@ def rule_of(
     content["seen"] = _seen(content, samples, name)
     if (capacity := asked.pop("capacity", None)) is not None:
         content["capacity"] = limit(capacity, decisions)
-    if folds is not None and content["threshold"] is not None and threshold is None:
+    if folds is not None and content["threshold"] is not None:
         parts = [samples.take(inside) for inside, _ in fold_parts(folds)]
         parts = [part for part in parts if part.class_sizes.all()]
         cuts = [_read_number(_content(part, name, rule, **asked)["threshold"]) for part in parts]
@@ -1499,15 +1476,11 @@ def rule_of(
     return DecisionRule(content)
 
 
-def _content(samples: Samples, name: str, rule: Rule, *, cut=None, **asked) -> dict:
+def _content(samples: Samples, name: str, rule: Rule, **asked) -> dict:
     "How a rule decides and what it shows that is fitted on some samples, all of which count."
     rows = _in_their_order(samples)
     how, _ = _settled(rows, name, rule, **asked)
-    if cut is not None:
-        check_range(cut, "threshold", shape=(), ends="[]")
-        if how.rule != "tuned":
-            raise ValueError(f"threshold: rule {how.rule!r} has its own; rule='tuned' installs one")
-    return _shown(rows, how, _fit(rows, how, cut)[0])
+    return _shown(rows, how, _fit(rows, how)[0])
 
 
 def _seen(content: dict, samples: Samples, name: str) -> dict:
