@@ -142,9 +142,6 @@ def test_the_threshold_is_the_least_value_that_is_decided_positive():
     # falls: NaN
     assert fit_rule(Y, 1 - P, [[0, 1], [5, 0]]).threshold != fit_rule(Y, 1 - P,
             [[0, 1], [5, 0]]).threshold
-    # any cut
-    assert fit_rule(Y, P, [[0, 1], [5, 0]], rule="tuned",
-                    threshold=.25).decide([.24, .25]).tolist() == [0, 1]
 
 
 def test_the_threshold_over_folds_is_that_of_each_complement():

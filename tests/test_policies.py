@@ -629,23 +629,19 @@ def test_risks_of_the_population_in_a_case_control_file():
     at = {share: odds * share / (1 - share) / (1 + odds * share / (1 - share)) for share in (.05, .5, .2)}
     costs, priors = CostMatrix.binary(fp=1, fn=10), [.95, .05]
     right = (at[.05] >= 1 / 11).astype(int)
-    for model in (Posteriors(at[.05], priors="deployment"), Posteriors(at[.05], priors=.05),
-                  Posteriors(at[.5], priors="sample"), at[.5],
+    for model in (Posteriors(at[.05], priors=.05), Posteriors(at[.5]), at[.5],
                   Posteriors(at[.2], priors=[.8, .2]), Posteriors(np.column_stack([at[.2], 1 - at[.2]]),
             classes=[1, 0], priors=[.2, .8]), Posteriors(at[.2], priors={1: .2, 0: .8})):
         policy = decide(model, y, costs, rule="bayes", priors=priors, rng=0)
         assert (policy.decisions == right).all()
-        told = at[.05] if isinstance(model, Posteriors) and isinstance(model.priors,
-                str) and model.priors == "deployment" else None
-        assert told is None or policy.threshold == pytest.approx(1 / 11)
-        assert bool(policy.notes) == (not isinstance(model, Posteriors) or model.priors == "sample")
+        assert bool(policy.notes) == (getattr(model, "priors", None) is None)
         rule = fit_rule(y, model, costs, rule="bayes", priors=priors)
         assert (rule.decide(np.asarray(getattr(model, "values", model)) if np.ndim(getattr(model, "values",
                 model)) == 1 else model.values[:, ::-1]) == right).all()
     moved_twice = decide(at[.05], y, costs, rule="bayes", priors=priors, rng=0)
     assert (moved_twice.decisions
             != right).mean() > .1 and "right at the sample's shares" in moved_twice.notes[0]
-    report = evaluate(y, {"m": Posteriors(at[.05], priors="deployment")}, costs, rule="bayes", priors=priors,
+    report = evaluate(y, {"m": Posteriors(at[.05], priors=.05)}, costs, rule="bayes", priors=priors,
                       rng=0)
     truth = .95 * np.mean(right[y == 0]) + .05 * 10 * np.mean(1 - right[y == 1])
     assert float(report.best["cost"][0]) == pytest.approx(truth) and truth < .6
@@ -653,7 +649,7 @@ def test_risks_of_the_population_in_a_case_control_file():
     assert map_.cost[0, 1, 0] == pytest.approx(truth)
     assert decide(Posteriors(at[.05], priors=.05), y, costs, rule="bayes",
                   rng=0).decisions.tolist() == (at[.5] >= 1 / 11).astype(int).tolist()
-    for model, said in ((Posteriors(at[.05], priors="there"), "models.*priors: 'there' is unknown"),
+    for model, said in ((Posteriors(at[.05], priors="there"), "priors: expected numbers"),
                         (Posteriors(at[.05], priors=5), "must lie in"), (Posteriors(at[.05], priors=[.3, .3]),
             "sum to 0.6")):
         with pytest.raises(ValueError, match=said):
