@@ -12,7 +12,7 @@ from typing import Any
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'DecisionRule', 'fit_rule',
+__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'CrossFit', 'within_capacity', 'isotonic_steps', 'DecisionRule', 'fit_rule',
            'rule_of']
 
 # %% ../nbs/07_policies.ipynb #pol005
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import log_expit, logit
+from scipy.special import logit
 
 from cost_eval.core import (
     Note,
@@ -79,7 +79,6 @@ from cost_eval.runner import (
     limit,
     read_rule,
     room,
-    step_odds,
 )
 from cost_eval.samples import (
     Decisions,
@@ -289,7 +288,7 @@ class CrossFit:
 
         "as given": decisions as they are, posteriors by the most probable class. "bayes": the lowest expected
         cost with the posteriors as they are. "calibrated": the same after calibration, of posteriors at their
-        scale (`AffineCalibrator`), of scores by their order alone (`IsotonicCalibrator`). "tuned": the best
+        scale (`AffineCalibrator`), of scores by their order alone (`isotonic_steps`). "tuned": the best
         threshold. Decisions are taken as given under every rule. Minimised: the cost per sample.
 
         Parameters
@@ -644,16 +643,15 @@ def _queue(rows: Samples, how: "_How", p) -> tuple[np.ndarray, np.ndarray]:
     keys = [-saving]
     if len(rows.costs.classes) == 2:
         x = _cut(rows.models[how.name])
-        rank = np.searchsorted(np.unique(x[rows.counting]), x, side="right")
         seen = each if len(each) == 1 else each[rows.counting]
         if how.rule not in _BY_COSTS:  # as the installed rule has them, which reads no costs
-            keys = [-rank]
+            keys = [-x]
         elif (seen == seen[0]).all():
-            keys = [-np.sign(seen[0, 1] - seen[0, 0]) * rank]
+            keys = [-np.sign(seen[0, 1] - seen[0, 0]) * x]
         else:
-            keys.append(-rank)
-    order = np.lexsort(keys[::-1])
-    step = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+            keys = [-x, -saving]
+    order = np.lexsort(keys)
+    step = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
     place = np.empty(len(order), np.intp)
     place[order] = np.concatenate([[0], np.cumsum(step)])
     return place, saving
@@ -897,8 +895,8 @@ def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
         if rows.clusters is not None:
             units = int(np.count_nonzero(np.bincount(rows.clusters[rows.counting])))
         scores = model.values if some is None else model.values.take(some)
-        steps = IsotonicCalibrator().fit(scores, y == 1, weight, n_units=units)
-        return {part: [*map(_stored, getattr(steps, f"{part}_"))] for part in _STEPS}, False
+        steps = isotonic_steps(scores, y == 1, weight, n_units=units)
+        return {part: [*map(_stored, step)] for part, step in zip(_STEPS, steps)}, False
     kept, weight = _thinned(y, weight, _FITTED)
     floor, place = 0.5 / len(rows.counting), kept if some is None else some.take(kept)
     logs = np.log(np.maximum(model.values.take(place, axis=0), floor))  # no 0
@@ -920,108 +918,62 @@ def _thinned(y: np.ndarray, weight, most: int) -> tuple[np.ndarray, np.ndarray]:
     return kept, np.array(steps)[y[kept]] * (1.0 if weight is None else weight[kept])
 
 # %% ../nbs/07_policies.ipynb #pol033
-class IsotonicCalibrator:
+def isotonic_steps(
+    scores: Vector, y_true: Labels, sample_weight: Vector | None = None, *, n_units: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Posteriors from the order of scores: the non-decreasing steps that fit the labels best, made finite.
 
     Equal scores share a step; each step's share of positives is averaged with one unit at the share of all,
     (k + share) / (n + 1), and steps that this puts out of order are pooled again. So no odds are 0 or
-    infinite, and a strictly increasing change of the scores changes nothing. A score between two steps gets
-    the mean of their log-odds, one outside all steps the nearest.
+    infinite, and a strictly increasing change of the scores changes nothing. `cost_eval.runner.step_odds`
+    reads them: a score between two steps gets the mean of their log-odds, one outside all steps the nearest.
 
-    Attributes
+    Parameters
     ----------
-    low_, high_ : ndarray
+    scores : array_like
+        (N,) numbers, higher means class 1
+    y_true : array_like
+        (N,) 0/1 or booleans, both among those of positive weight
+    sample_weight : array_like, optional
+        (N,) finite, non-negative weights
+    n_units : int, optional
+        how many samples are independent: the number of clusters; None: all
+
+    Returns
+    -------
+    low, high : ndarray
         (B,) least and greatest score of each step
-    log_odds_ : ndarray
+    log_odds : ndarray
         (B,) of class 1
+
+    Raises
+    ------
+    ValueError
+        For NaN scores, other labels, and one class only.
 
     Examples
     --------
-    >>> steps = IsotonicCalibrator().fit([1, 2, 3, 4], [0, 1, 0, 1])
-    >>> steps.transform([1, 2, 3, 4]).round(2)
-    array([[0.75, 0.25],
-           [0.5 , 0.5 ],
-           [0.5 , 0.5 ],
-           [0.25, 0.75]])
+    >>> isotonic_steps([1, 2, 3, 4], [0, 1, 0, 1])[2].round(2)
+    array([-1.1,  0. ,  1.1])
     """
-
-    def fit(
-        self,
-        scores: Vector,
-        y_true: Labels,
-        sample_weight: Vector | None = None,
-        *,
-        n_units: int | None = None,
-    ) -> "IsotonicCalibrator":
-        """Find the steps.
-
-        Parameters
-        ----------
-        scores : array_like
-            (N,) numbers, higher means class 1
-        y_true : array_like
-            (N,) 0/1 or booleans, both among those of positive weight
-        sample_weight : array_like, optional
-            (N,) finite, non-negative weights
-        n_units : int, optional
-            how many samples are independent: the number of clusters; None: all
-
-        Returns
-        -------
-        IsotonicCalibrator
-            itself
-
-        Raises
-        ------
-        ValueError
-            For NaN scores, other labels, and one class only.
-        """
-        s = check_scores(scores)
-        positive = check_binary(y_true, n=len(s))
-        weight = np.ones(len(s)) if sample_weight is None else check_weights(sample_weight, len(s))
-        used = weight > 0
-        s, positive, weight = s[used], positive[used], weight[used] / weight.max(initial=0)  # in any unit
-        if not 0 < positive.sum() < len(s):
-            raise ValueError("y_true: both classes are needed (with positive weight) to calibrate on")
-        if (s[1:] < s[:-1]).any():
-            order = np.argsort(s, kind="stable")
-            s, positive, weight = s[order], positive[order], weight[order]
-        first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
-        values, mass, hits = s[first], *(np.add.reduceat(v, first) for v in (weight, weight * positive))
-        steps = isotonic_regression(hits / mass, weights=mass).blocks
-        effective = weight.sum() ** 2 / (weight**2).sum()
-        unit = min(effective, effective if n_units is None else n_units) / weight.sum()
-        n, k = (unit * np.add.reduceat(v, steps[:-1]) for v in (mass, hits))
-        rate = (k + positive @ weight / weight.sum()) / (n + 1)
-        self.low_, self.high_ = values[steps[:-1]], values[steps[1:] - 1]
-        self.log_odds_ = logit(isotonic_regression(rate, weights=n + 1).x)
-        return self
-
-    def transform(self, scores: Vector, *, log: bool = False) -> np.ndarray:
-        """Posteriors of both classes.
-
-        Parameters
-        ----------
-        scores : array_like
-            (N,) numbers
-        log : bool, default False
-            return natural logarithms?
-
-        Returns
-        -------
-        ndarray
-            (N, 2), rows sum to 1
-
-        Raises
-        ------
-        ValueError
-            Before `fit`, and for NaN.
-        """
-        if not hasattr(self, "log_odds_"):
-            raise ValueError("IsotonicCalibrator: not fitted; call fit(scores, y_true) first")
-        odds = step_odds(check_scores(scores), self.low_, self.high_, self.log_odds_)
-        logs = np.column_stack([log_expit(-odds), log_expit(odds)])
-        return logs if log else np.exp(logs)
+    s = check_scores(scores)
+    positive = check_binary(y_true, n=len(s))
+    weight = np.ones(len(s)) if sample_weight is None else check_weights(sample_weight, len(s))
+    used = weight > 0
+    s, positive, weight = s[used], positive[used], weight[used] / weight.max(initial=0)  # in any unit
+    if not 0 < positive.sum() < len(s):
+        raise ValueError("y_true: both classes are needed (with positive weight) to calibrate on")
+    if (s[1:] < s[:-1]).any():
+        order = np.argsort(s, kind="stable")
+        s, positive, weight = s[order], positive[order], weight[order]
+    first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
+    values, mass, hits = s[first], *(np.add.reduceat(v, first) for v in (weight, weight * positive))
+    steps = isotonic_regression(hits / mass, weights=mass).blocks
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    unit = min(effective, effective if n_units is None else n_units) / weight.sum()
+    n, k = (unit * np.add.reduceat(v, steps[:-1]) for v in (mass, hits))
+    rate = (k + positive @ weight / weight.sum()) / (n + 1)
+    return values[steps[:-1]], values[steps[1:] - 1], logit(isotonic_regression(rate, weights=n + 1).x)
 
 # %% ../nbs/07_policies.ipynb #pol036
 def _part(name: str, doc: str, form: Callable = lambda part: part) -> Any:

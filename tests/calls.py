@@ -509,8 +509,7 @@ DECISIONS = {
         "best_threshold_counted": lambda p: Call(
             ce.threshold_counts(p.y, p.scores()), p.costs, priors=p.maybe.priors),
         "reliability": lambda p: Call(p.y, p.posteriors()[:, 1], bins=5).then(with_plot),
-        "IsotonicCalibrator": lambda p: Call().then(
-            lambda steps: steps.fit(p.scores(), p.y, sample_weight=p.maybe.weight).transform(p.scores(1))),
+        "isotonic_steps": lambda p: Call(p.scores(), p.y, sample_weight=p.maybe.weight),
     }),
 }
 SAMPLES = {

@@ -7,14 +7,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from cost_eval import report
 from cost_eval.capacity import capacity_curve
 from cost_eval.comparisons import Decided, ask, differences
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, stratified_folds
-from cost_eval.policies import RULES, CrossFit, IsotonicCalibrator, fit_rule, within_capacity
+from cost_eval.policies import RULES, CrossFit, fit_rule, isotonic_steps, within_capacity
 from cost_eval.report import evaluate
+from cost_eval.runner import step_odds
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 from problems import decide
 
@@ -482,37 +484,34 @@ def test_separated_classes_are_told():
 
 # ---- isotonic calibration
 
+def read_by(steps, *scores):
+    "Posteriors of class 1 of scores by the steps."
+    return expit(step_odds(np.array(scores, float), *steps))
+
+
 def test_isotonic_steps_have_finite_odds_and_pool_ties():
-    steps = IsotonicCalibrator().fit(S, Y)
-    logs = steps.transform(S, log=True)
-    assert np.isfinite(logs).all() and (np.diff(logs[np.argsort(S), 1]) >= -1e-12).all()
-    np.testing.assert_allclose(np.exp(logs).sum(1), 1)
-    pure = IsotonicCalibrator().fit([1, 2, 3, 4, 5], [0, 0, 0, 1, 1])
-    np.testing.assert_allclose(pure.transform([1, 5, -9, 99])[:, 1], [.4 / 4, 2.4 / 3, .4 / 4, 2.4 / 3])
+    steps = isotonic_steps(S, Y)
+    odds = step_odds(S, *steps)
+    assert np.isfinite(odds).all() and (np.diff(odds[np.argsort(S)]) >= -1e-12).all()
+    pure = isotonic_steps([1, 2, 3, 4, 5], [0, 0, 0, 1, 1])
+    np.testing.assert_allclose(read_by(pure, 1, 5, -9, 99), [.4 / 4, 2.4 / 3, .4 / 4, 2.4 / 3])
     middle = np.log(1 / 9) / 2 + np.log(4) / 2  # between the two steps
-    assert np.log(pure.transform([3.5]) @ [0, 1] / (pure.transform([3.5]) @ [1, 0]))[0] == pytest.approx(
-        middle)
-    tied = IsotonicCalibrator().fit([1, 1, 1, 1], [0, 1, 0, 1])
-    np.testing.assert_allclose(tied.transform([1])[0], [.5, .5])
-    few = IsotonicCalibrator().fit(S, Y, n_units=20)
-    assert np.ptp(few.log_odds_) < np.ptp(steps.log_odds_)
+    assert step_odds(np.array([3.5]), *pure)[0] == pytest.approx(middle)
+    np.testing.assert_allclose(read_by(isotonic_steps([1, 1, 1, 1], [0, 1, 0, 1]), 1), [.5])
+    assert np.ptp(isotonic_steps(S, Y, n_units=20)[2]) < np.ptp(steps[2])
 
 
 def test_isotonic_weights_are_repetitions_up_to_their_number():
     """The steps are those of repeated rows; how far they are pulled in depends on how many samples weights
     are worth."""
     repeats = rng.integers(1, 4, N)
-    one = IsotonicCalibrator().fit(S, Y, repeats)
-    other = IsotonicCalibrator().fit(np.repeat(S, repeats), np.repeat(Y, repeats))
-    np.testing.assert_array_equal([one.low_, one.high_], [other.low_, other.high_])
-    again = IsotonicCalibrator().fit(S, Y, repeats * 7.)
-    np.testing.assert_allclose(one.log_odds_, again.log_odds_)
-    np.testing.assert_allclose(IsotonicCalibrator().fit(S, Y, np.r_[0., np.ones(N - 1)]).log_odds_,
-                               IsotonicCalibrator().fit(S[1:], Y[1:]).log_odds_)
+    one = isotonic_steps(S, Y, repeats)
+    other = isotonic_steps(np.repeat(S, repeats), np.repeat(Y, repeats))
+    np.testing.assert_array_equal(one[:2], other[:2])
+    np.testing.assert_allclose(one[2], isotonic_steps(S, Y, repeats * 7.)[2])
+    np.testing.assert_allclose(isotonic_steps(S, Y, np.r_[0., np.ones(N - 1)])[2], isotonic_steps(S[1:], Y[1:])[2])
     with pytest.raises(ValueError, match="both classes"):
-        IsotonicCalibrator().fit(S, np.zeros(N, int))
-    with pytest.raises(ValueError, match="not fitted"):
-        IsotonicCalibrator().transform(S)
+        isotonic_steps(S, np.zeros(N, int))
 
 
 # ---- capacity
