@@ -52,11 +52,9 @@ from cost_eval.core import (
     is_stack,
     label_array,
     no_matrix,
-    objects,
     one_prior,
     numbered,
     plain,
-    positions,
     power_of_two,
     positive_labels,
     pyplot,
@@ -482,8 +480,6 @@ class Requirement(NamedTuple):
         in [0, 1]
     cells, among : ndarray
         (K, M) of bool: the cells that are counted, and those that they are a share of
-    key : object
-        what it was called in `require`
     """
 
     name: str
@@ -491,7 +487,6 @@ class Requirement(NamedTuple):
     limit: float
     cells: np.ndarray
     among: np.ndarray
-    key: Any
 
     def parts(self, counts: np.ndarray, class_weight: Any) -> tuple:
         "The mass counted and that which it is a share of, for counts (..., K, M); the classes' weights (K,)."
@@ -531,18 +526,15 @@ _CELLS = np.array([["tn", "fp"], ["fn", "tp"]])
 def read_requirements(
     require: Mapping[Any, float] | tuple[Requirement, ...], costs: LabelledTable
 ) -> tuple[Requirement, ...]:
-    """What decisions must keep to: {"recall": 0.95}, {("ill", "home"): 0.05}, {"error": 0.02}.
+    """What decisions must keep to: {"recall": 0.95, "workload": 0.1}.
 
     At least: recall (or tpr), specificity, precision, npv. At most: fpr, fnr, workload (the share decided
-    positive), error (the share of wrong ones among the samples that got a class for a decision), and for any
-    (class, decision) the share of that class which gets that decision; 0 says that it must not occur. Rates
-    are of two classes and two decisions, errors and cells of any number.
+    positive). Of two classes and two decisions.
 
     Parameters
     ----------
     require : mapping
-        name of a rate, "error" or (class, decision) -> limit in [0, 1], pairs also as text, "ill:home"; or
-        what this function gave
+        name of a rate -> limit in [0, 1]; or what this function gave
     costs : CostMatrix or ConfusionCounts
         whose classes and decisions these are; of two the second is positive
 
@@ -553,54 +545,32 @@ def read_requirements(
     Raises
     ------
     ValueError
-        For unknown names and limits outside [0, 1], and for rates of more than two classes or decisions.
+        For unknown names and limits outside [0, 1], and for more than two classes or decisions.
 
     Examples
     --------
     >>> costs = CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"], decisions=["home", "treat"])
-    >>> [str(one) for one in read_requirements({"recall": 0.95, ("ill", "home"): 0}, costs)]
-    ['recall of at least 0.95', 'share of ill decided home of at most 0']
+    >>> [str(one) for one in read_requirements({"recall": 0.95, "fpr": 0}, costs)]
+    ['recall of at least 0.95', 'fpr of at most 0']
     """
     if isinstance(require, tuple) and require and isinstance(require[0], Requirement):
         return require
     if not isinstance(require, Mapping) or not len(require):
         raise ValueError(f"require: a mapping is needed, as {{'recall': 0.95}}; got {require!r:.60}")
-    if not isinstance(costs, LabelledTable):
-        raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
-    labels = list(costs.classes), list(costs.decisions)
-    pairs = {f"{a}:{b}": (a, b) for a in labels[0] for b in labels[1]}
-    return tuple(_requirement(pairs.get(key, key), limit, *labels) for key, limit in require.items())
+    if costs.shape[-2:] != (2, 2):
+        ways = "take one class against all others, or answer only where certified_threshold(y_true, model) allows"
+        raise ValueError(f"require: rates are of two classes and decisions, not {costs.shape[-2:]}; {ways}")
+    return tuple(_requirement(name, limit) for name, limit in require.items())
 
 
-def _cell(key, classes: list, decisions: list) -> tuple | None:
-    "Row and column of (class, decision), whose labels are the same if they are written the same."
-    if not isinstance(key, tuple) or len(key) != 2:
-        return None
-    row, column = positions(objects([key[0]]), classes), positions(objects([key[1]]), decisions)
-    return None if row is None or column is None else (int(row[0]), int(column[0]))
-
-
-def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
+def _requirement(name, limit) -> Requirement:
     "One of them."
-    limit = check_range(limit, f"require[{key!r}]", 0, 1, ends="[]", shape=())
-    shape, cell = (len(classes), len(decisions)), _cell(key, classes, decisions)
-    if cell is not None:
-        among = np.arange(shape[0])[:, None] == np.full(shape, cell[0])
-        cells = among & (np.arange(shape[1]) == cell[1])
-        return Requirement(f"share of {key[0]} decided {key[1]}", False, limit, cells, among, key)
-    if key == "error" and set(classes) <= set(decisions):
-        among = np.broadcast_to([decided in classes for decided in decisions], shape)
-        wrong = np.array([[label != decided for decided in decisions] for label in classes])
-        return Requirement("error among the answered", False, limit, among & wrong, among, key)
-    if (key[0] if isinstance(key, tuple) and key else key) in RATES and shape != (2, 2):
-        raise ValueError(f"require: {key} is of two classes and decisions, not {shape}; take one against all")
-    if key not in RATES:
-        known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
-        why = "error: needs a decision of the name of each class; " if key == "error" else ""
-        raise ValueError(f"require: {why}{unknown_name(key, [k for k in known if k != key], 'a rate')}")
-    least, counted, whole = RATES[key]
+    if name not in RATES:
+        raise ValueError(f"require: {unknown_name(name, RATES, 'a rate')}")
+    limit = check_range(limit, f"require[{name!r}]", 0, 1, ends="[]", shape=())
+    least, counted, whole = RATES[name]
     cells, among = (np.isin(_CELLS, text.split()) for text in (counted, whole))
-    return Requirement(key, least, limit, cells, among, key)
+    return Requirement(name, least, limit, cells, among)
 
 # %% ../nbs/04_decisions.ipynb #8d1de4f9
 def best_threshold(

@@ -59,6 +59,7 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
+    RATES,
     AffineCalibrator,
     bayes_threshold,
     best_threshold,
@@ -713,7 +714,11 @@ def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, r
     check_choice(rule, RULES, "rule")
     if require is not None:
         asked = read_requirements(require, rows.costs)
-        _check_required(rows, model.kind, rule, capacity)
+        if capacity is not None:
+            ways = "a share that can be decided positive is a requirement, too: require={'workload': 0.1}"
+            raise ValueError(f"require: beside capacity= it could be broken by the limit; {ways}")
+        if model.kind != "decisions" and rule not in FITTED:
+            raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
         if model.kind == "decisions":
             asked, said = None, f"{name}: its decisions were taken as they are, whatever was required."
         else:
@@ -728,18 +733,6 @@ def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, r
         at = rows.shares
     checked = _checked_costs(rows, notes) if rule in _BY_COSTS and rows.own is not None else None
     return _How(name, model.kind, rule, None if priors is None else target, asked, at, checked), notes
-
-
-def _check_required(rows: Samples, kind: str, rule: str, capacity):
-    "`ValueError` where no cut keeps to what is required."
-    if rows.costs.shape != (2, 2):
-        ways = "take one class against all others, or answer only where certified_threshold(y_true, model) allows"
-        raise ValueError(f"require: one cut keeps to it, of two classes and two decisions; {ways}")
-    if capacity is not None:
-        ways = "a share that can be decided positive is a requirement, too: require={'workload': 0.1}"
-        raise ValueError(f"require: beside capacity= it could be broken by the limit; {ways}")
-    if kind != "decisions" and rule not in FITTED:
-        raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
 
 
 def _possible(rows: Samples, kind: str, rule: Rule) -> Rule:
@@ -803,8 +796,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
         "costs_checked": how.checked,
     }
     if how.asked is not None:
-        keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in how.asked]
-        content["require"] = [[key, float(one.limit)] for key, one in zip(keys, how.asked)]
+        content["require"] = [[one.name, float(one.limit)] for one in how.asked]
     if how.rule == "tuned":
         content["threshold"] = _stored(_best_cut(rows, how) if cut is None else cut)
     elif known is not None and how.kind == "posteriors" and costs.shape == (2, 2) and not own:
@@ -1221,7 +1213,8 @@ class DecisionRule(Result):
         return {"what": list(told), "value": [v if isinstance(v, str) else short(v) for v in told.values()]}
 
     def _kept(self) -> str:
-        return " and ".join(map(str, read_requirements(self.require, self.costs)))
+        said = ("at least" if RATES.get(name, (False,))[0] else "at most" for name in self.require)
+        return " and ".join(f"{k} of {way} {v:g}" for way, (k, v) in zip(said, self.require.items()))
 
     def __repr__(self):
         said = [f"DecisionRule {self.model!r}, {self.rule}"]
