@@ -94,7 +94,7 @@ def cost_scorer(
     priors : float, array_like or mapping, optional
         (K,) priors of the population in which the model will decide; None: the scored samples' own. With
         decisions="bayes" posteriors are moved there from the shares of training, which the estimator must
-        say (`train_priors_` as of `CostSensitiveClassifier`, `class_prior_`, `priors_`, `class_log_prior_`)
+        say (`train_priors_` as of `CostSensitiveClassifier`, `class_prior_`, `priors_`)
     decisions : {"bayes", "predict"}, default "bayes"
         "bayes": the best decisions for the estimator's `predict_proba`; "predict": what `predict`
         returns, labels of the costs' decisions. `TunedThresholdClassifierCV` needs "predict"
@@ -184,14 +184,12 @@ def _posteriors(estimator, X, classes) -> np.ndarray:
 
 def _trained_at(estimator, classes) -> np.ndarray:
     "The shares of the classes in its training, as a fitted classifier says them."
-    inner = estimator
-    while hasattr(inner, "best_estimator_") or hasattr(inner, "steps"):
-        inner = getattr(inner, "best_estimator_", None) or inner.steps[-1][1]
-    for name in ("train_priors_", "class_prior_", "priors_", "class_log_prior_"):
-        if hasattr(inner, name):
-            known = np.asarray(getattr(inner, name), float)
+    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
+        estimator = getattr(estimator, "best_estimator_", None) or estimator.steps[-1][1]
+    for name in ("train_priors_", "class_prior_", "priors_"):
+        if hasattr(estimator, name):
             columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
-            return np.bincount(columns, np.exp(known) if "log" in name else known, len(classes))
+            return np.bincount(columns, np.asarray(getattr(estimator, name), float), len(classes))
     told = f"priors: {type(estimator).__name__} does not say which shares of the classes it was trained on"
     raise ValueError(f"{told}; score CostSensitiveClassifier(estimator, costs)")
 
@@ -261,7 +259,7 @@ def _response_method(estimator) -> str:
     raise ValueError(f"estimator: {estimator!r} has neither predict_proba nor decision_function")
 
 
-def _log_scores(response, method: str, K: int) -> np.ndarray:
+def _log_scores(response, method: str) -> np.ndarray:
     "Log-posteriors (-inf for 0), or the decision function as (N, K) centred scores."
     response = np.asarray(response, float)
     if method == "predict_proba":
@@ -269,9 +267,6 @@ def _log_scores(response, method: str, K: int) -> np.ndarray:
             return np.log(response)
     if response.ndim == 1:
         return np.column_stack([-response / 2, response / 2])
-    if response.shape[1] != K:
-        said = f"its decision_function has {response.shape[1]} columns for {K} classes; one each is needed"
-        raise ValueError(f"estimator: {said} (decision_function_shape='ovr')")
     return response - response.mean(1, keepdims=True)
 
 
@@ -296,7 +291,7 @@ def _calibrated(model, X, y, codes, weight, params, groups) -> tuple:
     cv, method = _folds(model.cv, codes, groups), _response_method(model.estimator)
     options = {"cv": cv, "method": method, "params": params}
     response = cross_val_predict(clone(model.estimator), X, y, **options)
-    scores = _log_scores(response, method, len(model.classes_))
+    scores = _log_scores(response, method)
     used = np.isfinite(scores) & (weight > 0)[:, None]
     floor = scores[used].min() - np.log(2) if method == "predict_proba" else -np.inf
     return AffineCalibrator().fit(np.maximum(scores, floor), codes, sample_weight=weight), floor
@@ -433,7 +428,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if self.calibrator_ is None:
             return self.estimator_.predict_proba(X)
         method = _response_method(self.estimator_)
-        scores = _log_scores(getattr(self.estimator_, method)(X), method, len(self.classes_))
+        scores = _log_scores(getattr(self.estimator_, method)(X), method)
         return self.calibrator_.transform(np.maximum(scores, self._floor))
 
     def predict(self, X: Any, costs: Costs | None = None) -> np.ndarray:

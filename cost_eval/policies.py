@@ -491,9 +491,7 @@ class CrossFit:
         name, rows = how.name, self._rows
         if how.rule in FITTED and not self._fitted(how, notes):
             if how.asked is not None:
-                raise ValueError(
-                    f"require: {' '.join(notes[1:])} Nothing can be chosen: leave require out"
-                )
+                raise ValueError(f"require: {' '.join(notes[1:])} Nothing can be chosen: leave require out")
             if how.kind == "scores":
                 notes.append(Note("no threshold", model=name, constant=_CONSTANT))
                 return how, {}, []
@@ -1230,49 +1228,39 @@ class DecisionRule(Result):
 
     def _read(self, values: Any) -> np.ndarray:
         "Values as `run_rule` takes them, checked and in the order of the classes; NaN where one is missing."
-        names = None
+        names, classes, K = None, list(self.classes), len(self.classes)
         if isinstance(values, (Decisions, Posteriors, Scores)):
             if values.kind != self.kind:
                 raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
             names, values = getattr(values, "classes", None), values.values
-        if self.kind == "decisions":
-            return check_1d(values, "values")
-        if self.kind == "scores":
-            return numbers(check_1d(values, "values"), "values")
+        if self.kind != "posteriors":
+            column = check_1d(values, "values")
+            return column if self.kind == "decisions" else numbers(column, "values")
         if hasattr(values, "columns"):
-            named = positions(objects(self.classes), list(values.columns)) is not None
-            names, values = self.classes if named else None, self._of_classes(values)
-        x, K = numbers(values, "values"), len(self.classes)
+            columns = list(values.columns)
+            place = positions(objects(self.classes), columns)
+            if place is None and columns != list(range(K)):
+                raise ValueError(f"values: columns {columns}, but one for each of {classes} is needed")
+            names = None if place is None else classes
+            own = columns if place is None else [columns[k] for k in place]
+            values = np.column_stack([numbers(values[column], "values") for column in own])
+        x = numbers(values, "values")
         if x.ndim == 1 and K == 2:
-            turned = names is not None and len(names) == 1 and written(names[0]) == written(self.classes[0])
+            turned = names is not None and [*map(written, names)] == [written(classes[0])]
             x = 1 - x if turned else x
-            if x.size and (np.nanmin(x, initial=0) < 0 or np.nanmax(x, initial=1) > 1):
-                row = int(np.argmax((x < 0) | (x > 1)))
+            if len(beyond := np.flatnonzero((x < 0) | (x > 1))):
+                row = beyond[0]
                 raise ValueError(f"values: {x[row]:g} in row {row} is not a probability; give one in [0, 1]")
             return x
-        if names is None and x.ndim == 2 and in_order(self.classes) != list(self.classes):
-            raise ValueError(
-                f"values: columns without names may stand in the order of the rule, {list(self.classes)}, or "
-                "as scikit-learn has them, sorted; say which, Posteriors(numpy.asarray(values), "
-                f"classes={list(self.classes)}) or classes={in_order(self.classes)}"
-            )
-        if names is not None and x.ndim == 2:
-            x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
-        lost = np.isnan(x).any(-1) if x.ndim == 2 else np.zeros(1, bool)
-        if x.ndim == 2 and x.shape[1] == K:
-            check_posteriors(np.where(lost[:, None], 1 / K, x), K, name="values")
-            return np.where(lost[:, None], np.nan, x)
-        raise ValueError(f"values: a column for each of {list(self.classes)} is needed, got shape {x.shape}")
-
-    def _of_classes(self, frame: Any) -> np.ndarray:
-        "The columns of a frame that are called after the classes, in their order."
-        columns = list(frame.columns)
-        place: Any = positions(objects(self.classes), columns)
-        if place is None and columns == list(range(len(self.classes))):
-            place = columns
-        if place is None:
-            raise ValueError(f"values: columns {columns}, but one for each of {list(self.classes)} is needed")
-        return np.column_stack([numbers(frame[columns[k]], "values") for k in place])
+        if x.ndim != 2 or x.shape[1] != K:
+            raise ValueError(f"values: a column for each of {classes} is needed, got shape {x.shape}")
+        if names is None and in_order(classes) != classes:
+            either = f"Posteriors(numpy.asarray(values), classes={classes}) or classes={in_order(classes)}"
+            raise ValueError(f"values: columns without names may stand in two orders; say which, {either}")
+        x = x if names is None else x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
+        lost = np.isnan(x).any(1)[:, None]
+        check_posteriors(np.where(lost, 1 / K, x), K, name="values")
+        return np.where(lost, np.nan, x)
 
     def _seen_as(self, x: np.ndarray) -> np.ndarray:
         "What a threshold cuts: (N,) of two classes, else (N, K)."
@@ -1451,8 +1439,8 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np
         given = given_folds(folds, len(rows), clusters=clusters)
         return given if order is None else given[order], []
     folds = check_integer(folds, "folds", 2)
-    used = np.arange(len(rows)) if rows.sample_weight is None else np.flatnonzero(rows.sample_weight)
-    clusters, y = rows.clusters, rows.y[used]
+    used, clusters = rows.counting, rows.clusters
+    y = rows.y[used]
     K, seen = len(rows.costs.classes), y
     if clusters is not None and np.bincount(clusters[used]).max() == 1:
         clusters = None  # of one sample each
@@ -1462,9 +1450,7 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np
     smallest, what = int(sizes.min()), "samples" if clusters is None else "clusters"
     label = rows.costs.classes[int(sizes.argmin())]
     if smallest < 2:
-        return np.empty(0, np.intp), [
-            Note("class small", label=label, smallest=smallest, what=what)
-        ]
+        return np.empty(0, np.intp), [Note("class small", label=label, smallest=smallest, what=what)]
     notes = []
     if smallest < folds:
         notes.append(f"Class {label} has {smallest} {what}, so there are {smallest} folds and not {folds}.")
