@@ -26,7 +26,7 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -36,7 +36,6 @@ from cost_eval.core import (
     check_1d,
     check_choice,
     check_flag,
-    check_numbered,
     check_weights,
     cost_table,
     encode,
@@ -49,7 +48,7 @@ from cost_eval.core import (
     which_is_positive,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
-from .decisions import AffineCalibrator, bayes_decisions, stratified_folds
+from .decisions import AffineCalibrator, bayes_decisions
 from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/61_estimators.ipynb #a4aae6b0
@@ -270,26 +269,21 @@ def _log_scores(response, method: str) -> np.ndarray:
     return response - response.mean(1, keepdims=True)
 
 
-def _folds(cv, codes, groups):
-    "Folds for the calibration: a number of them, of whole groups where there are groups, or as given."
+def _folds(cv, codes):
+    "Folds for the calibration: a number of them, or as given."
     if not isinstance(cv, (int, np.integer)):
-        by_group = groups is not None and hasattr(cv, "split")
-        return list(cv.split(np.zeros((len(codes), 1)), codes, groups)) if by_group else cv
-    unit = np.arange(len(codes)) if groups is None else check_numbered(groups, "groups", len(codes))[1]
-    fewest = min(len(np.unique(unit[codes == k])) for k in np.unique(codes))
+        return cv
+    fewest = np.bincount(codes).min()
     if min(cv, fewest) < 2:
-        many = f"two {'samples' if groups is None else 'groups'} of each class and cv >= 2"
         less = f"the smallest class has {fewest} and cv is {cv}; drop the class, or say calibration=None"
-        raise ValueError(f"y: calibration needs {many}, but {less}")
-    if groups is None:
-        return min(cv, fewest)
-    return PredefinedSplit(stratified_folds(codes, min(cv, fewest), clusters=unit, rng=0))
+        raise ValueError(f"y: calibration needs two samples of each class and cv >= 2, but {less}")
+    return min(cv, fewest)
 
 
-def _calibrated(model, X, y, codes, weight, params, groups) -> tuple:
+def _calibrated(model, X, y, codes, weight, params) -> tuple:
     "A calibrator fitted on cross-fitted scores, and the least score: half the least posterior above 0."
-    cv, method = _folds(model.cv, codes, groups), _response_method(model.estimator)
-    options = {"cv": cv, "method": method, "params": params}
+    method = _response_method(model.estimator)
+    options = {"cv": _folds(model.cv, codes), "method": method, "params": params}
     response = cross_val_predict(clone(model.estimator), X, y, **options)
     scores = _log_scores(response, method)
     used = np.isfinite(scores) & (weight > 0)[:, None]
@@ -317,7 +311,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         (K,) priors of the population to decide for, in the order of the costs' classes; None: those of
         the training data
     cv : int, splitter or iterable of splits, default 5
-        folds for the calibration; at most the size of the smallest class
+        folds for the calibration; at most the size of the smallest class. Of samples that belong together
+        `list(GroupKFold(5).split(X, y, patients))`
 
     Attributes
     ----------
@@ -360,9 +355,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.priors = priors
         self.cv = cv
 
-    def fit(
-        self, X: Any, y: Labels, sample_weight: Vector | None = None, groups: Labels | None = None
-    ) -> CostSensitiveClassifier:
+    def fit(self, X: Any, y: Labels, sample_weight: Vector | None = None) -> CostSensitiveClassifier:
         """Fit the classifier and its calibration.
 
         Parameters
@@ -375,8 +368,6 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             (N,) finite, non-negative weights, for the calibration and for the classifier: the last step
             of a pipeline gets them. A classifier that takes none is fitted without, which is a warning
             where the calibration still uses them, and refused where nothing would
-        groups : array_like, optional
-            (N,) labels of samples that belong together (one patient): never in two folds of the calibration
 
         Returns
         -------
@@ -391,7 +382,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         if self.calibration is not None:
             check_choice(self.calibration, ("affine",), "calibration")
-        same_rows(X=X, y=y, sample_weight=sample_weight, groups=groups)
+        same_rows(X=X, y=y, sample_weight=sample_weight)
         y = _labels(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
@@ -404,7 +395,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params = self._routed(sample_weight)
         self.calibrator_ = None
         if self.calibration == "affine":
-            self.calibrator_, self._floor = _calibrated(self, X, y, codes, weight, params, groups)
+            self.calibrator_, self._floor = _calibrated(self, X, y, codes, weight, params)
         self.estimator_ = clone(self.estimator).fit(X, y, **params)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
