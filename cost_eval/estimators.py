@@ -258,7 +258,7 @@ def _response_method(estimator) -> str:
     raise ValueError(f"estimator: {estimator!r} has neither predict_proba nor decision_function")
 
 
-def _log_scores(response, method: str) -> np.ndarray:
+def _log_scores(response, method: str, K: int) -> np.ndarray:
     "Log-posteriors (-inf for 0), or the decision function as (N, K) centred scores."
     response = np.asarray(response, float)
     if method == "predict_proba":
@@ -266,6 +266,9 @@ def _log_scores(response, method: str) -> np.ndarray:
             return np.log(response)
     if response.ndim == 1:
         return np.column_stack([-response / 2, response / 2])
+    if response.shape[1] != K:
+        said = f"its decision_function has {response.shape[1]} columns for {K} classes; one each is needed"
+        raise ValueError(f"estimator: {said} (decision_function_shape='ovr')")
     return response - response.mean(1, keepdims=True)
 
 
@@ -285,7 +288,7 @@ def _calibrated(model, X, y, codes, weight, params) -> tuple:
     method = _response_method(model.estimator)
     options = {"cv": _folds(model.cv, codes), "method": method, "params": params}
     response = cross_val_predict(clone(model.estimator), X, y, **options)
-    scores = _log_scores(response, method)
+    scores = _log_scores(response, method, len(model.classes_))
     used = np.isfinite(scores) & (weight > 0)[:, None]
     floor = scores[used].min() - np.log(2) if method == "predict_proba" else -np.inf
     return AffineCalibrator().fit(np.maximum(scores, floor), codes, sample_weight=weight), floor
@@ -419,7 +422,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if self.calibrator_ is None:
             return self.estimator_.predict_proba(X)
         method = _response_method(self.estimator_)
-        scores = _log_scores(getattr(self.estimator_, method)(X), method)
+        scores = _log_scores(getattr(self.estimator_, method)(X), method, len(self.classes_))
         return self.calibrator_.transform(np.maximum(scores, self._floor))
 
     def predict(self, X: Any, costs: Costs | None = None) -> np.ndarray:

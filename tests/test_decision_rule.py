@@ -513,10 +513,6 @@ def test_a_check_asks_what_the_rule_was_made_to_keep_to():
     both = check_rule(rule, L, P, max_cost=9, min_rates={"recall": .5, "accuracy": .1}).table
     assert both["requirement"].tolist() == ["cost", "recall", "accuracy"] and both["limit"].tolist() == [9,
             .5, .1]
-    cells = fit_rule(L, P, COSTS, require={("ill", "wait"): .1}, rule="tuned")
-    row = check_rule(cells, L, P).table.iloc[0]
-    assert row["requirement"] == "share of ill decided wait"
-    assert row["estimate"] == pytest.approx((cells.decide(P)[L == "ill"] == "wait").mean())
 
 
 def test_a_check_says_that_its_rows_have_other_shares_than_the_rule_is_for():

@@ -367,6 +367,8 @@ test_bad_input_is_named = refuses([
      "sample_weight: -1 at position 0"),
     (lambda: CostSensitiveClassifier(StandardScaler(), None).fit(X_5, y_5),
      "estimator: .* has neither predict_proba"),
+    (lambda: CostSensitiveClassifier(SVC(decision_function_shape="ovo"), None).fit(np.tile(X_5, (2, 1)),
+        np.arange(120) % 4), "decision_function has 6 columns for 4 classes"),
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=[1, 2])), "costs: of 2 samples, but X has 60"),
     (lambda: fitted_5.predict(X_5, ExampleCosts(fp=1, fn=np.ones(60), decisions=["no", "yes"])),
      "costs: decisions"),
