@@ -136,16 +136,10 @@ class Policy(Result):
     notes: tuple
 
     def frame_columns(self) -> dict:
-        "The label of each decision, its fold and the posteriors."
-        several = self.decisions.ndim > 1
-        columns: dict = {"draw": np.indices(self.decisions.shape)[0].ravel()} if several else {}
-        columns["decision"] = np.array(self.labels, object)[self.decisions.ravel()]
-        if len(self.folds):
-            columns["fold"] = self.folds.ravel()
-        if len(self.posteriors):
-            flat = self.posteriors.reshape(-1, self.posteriors.shape[-1])
-            columns |= {f"posterior {k}": p for k, p in enumerate(flat.T)}
-        return columns
+        "The label of each decision, of each draw of the folds."
+        labels, draw = np.array(self.labels, object), np.indices(self.decisions.shape)[0]
+        columns = {"draw": draw.ravel()} if self.decisions.ndim > 1 else {}
+        return columns | {"decision": labels[self.decisions.ravel()]}
 
     def __repr__(self):
         draws = "" if self.decisions.ndim == 1 else f" in each of {len(self.decisions)} draws of the folds"
@@ -1293,12 +1287,9 @@ def fit_rule(
     priors: float | Priors | None = None,
     require: Mapping[Any, float] | None = None,
     capacity: float | None = None,
-    positive: Any = None,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-    costs_known: bool = False,
     folds: Labels | None = None,
     otherwise: Any = None,
+    **rows: Any,
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
@@ -1320,12 +1311,12 @@ def fit_rule(
         as for `evaluate`, kept to on all the samples; whether others keep to it `certify` says
     capacity : int or float, optional
         at most so many of the rows that are decided together get the second decision, or such a share
-    positive, sample_weight, clusters, costs_known
-        as for `evaluate`
     folds : array_like, optional
         (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
     otherwise : label, optional
         the decision for rows whose value is missing or unknown; None: they are refused
+    **rows
+        positive, sample_weight, clusters, ids and costs_known, as for `evaluate`
 
     Returns
     -------
@@ -1344,8 +1335,7 @@ def fit_rule(
     >>> rule.threshold, rule.decide([2, 3]).tolist()
     (2.5, [0, 1])
     """
-    units: dict = {"sample_weight": sample_weight, "clusters": clusters}
-    samples = read_samples(y_true, model, costs, positive=positive, costs_known=costs_known, **units)
+    samples = read_samples(y_true, model, costs, **rows)
     if len(samples.models) > 1:
         raise ValueError(f"model: got {list(samples.models)}; a rule is of one, {{name: values}}")
     asked: dict = {"priors": priors, "require": require, "capacity": capacity}

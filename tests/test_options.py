@@ -289,8 +289,7 @@ CASES = {
                                      path=unchanged(os.path.join(tempfile.gettempdir(), "rule.json"))),
         "fit_rule": Case(Y, P2[:, 1], COSTS, via=lambda fit, *args, **options: fit(*args, **options).content,
                          sample_weight=np.arange(N) % 3 + 1., clusters=np.arange(N) // 2,
-                         costs_known=unchanged(True), folds=np.arange(N) % 3,
-                         otherwise=1),
+                         costs_known=unchanged(True), folds=np.arange(N) % 3, otherwise=1),
     },
     "runner": {
         **{name: Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS).content, P2[:, 1],

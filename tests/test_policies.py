@@ -63,10 +63,7 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
         np.testing.assert_allclose(np.log(policy.posteriors[~inside]),
                                    fitted.transform(logs[~inside], log=True), atol=1e-6)
     np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, COSTS))
-    frame = policy.to_frame()
-    assert list(frame) == ["decision", "fold", "posterior 0", "posterior 1"]
-    np.testing.assert_allclose(frame[["posterior 0", "posterior 1"]], policy.posteriors)
-    assert list(decide(Decisions(S > 1), Y, COSTS).to_frame()) == ["decision"]
+    assert policy.to_frame()["decision"].tolist() == policy.decisions.tolist()
 
 
 def test_tuned_thresholds_are_those_of_the_other_folds():
