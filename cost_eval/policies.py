@@ -743,15 +743,14 @@ def _possible(rows: Samples, kind: str, rule: Rule) -> Rule:
 
 def _checked_costs(rows: Samples, notes: list) -> dict:
     "Whether the rows' own costs, by which the rule decides, tell the class; `ValueError` if they do."
-    told, few = rows.told_by_costs, rows.few_for_costs
+    told, y = rows.told_by_costs, rows.y[rows.counting]
+    few = bool(len(y) < 60 or np.bincount(y).min() < 10)  # then most costs that tell the class pass
     if rows.costs_known:
-        tells = f"{told}. It was declared" if told else "It was declared"
-        notes.append(Note("declared", tells=tells))
-        return {"declared": True, "told": told, "few": few}
-    refuse_told(told)
-    if few:
-        notes.append(Note("few to tell"))
-    return {"declared": False, "told": "", "few": few}
+        notes.append(Note("declared", tells=f"{told}. It was declared" if told else "It was declared"))
+    else:
+        refuse_told(told)
+        notes += [Note("few to tell")] * few
+    return {"declared": rows.costs_known, "told": told, "few": few}
 
 
 def _cut(model) -> np.ndarray:

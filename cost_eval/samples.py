@@ -212,11 +212,6 @@ class Samples(Result):
         return told_by_costs(self.own[rows], self.y[rows], None if clusters is None else clusters[rows])
 
     @property
-    def few_for_costs(self) -> bool:
-        "Are there so few rows, or rows of a class, that costs which tell the class mostly pass?"
-        return bool(len(self.counting) < 60 or np.bincount(self.y[self.counting]).min() < 10)
-
-    @property
     def shares(self) -> np.ndarray:
         "(K,) shares of the classes among the samples, by weight."
         sizes = self.class_sizes
@@ -226,9 +221,9 @@ class Samples(Result):
     def checksum(self) -> str:
         "Twelve digits that change with what was read: labels, outputs, costs, weights, clusters, groups."
         data, own = hashlib.sha256(), None if self.own is None else self.own.array
-        given = [self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
-        for values in [self.costs.array, *(v for v in given if v is not None)]:
-            data.update(np.ascontiguousarray(values, dtype=float).tobytes())
+        values = [self.costs.array, self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
+        for array in (v for v in values if v is not None):
+            data.update(np.ascontiguousarray(array, dtype=float).tobytes())
         for labels in (self.clusters, self.groups):
             data.update(repr([] if labels is None else labels.tolist()).encode())
         return data.hexdigest()[:12]
@@ -321,10 +316,6 @@ class Samples(Result):
         single = {n: m.values for n, m in self.models.items() if m.values.ndim == 1}
         return {"y_true": labels[self.y]} | single
 
-    def __repr__(self):
-        models = ", ".join(f"{name}: {words}" for name, words in self.taken.items())
-        return f"<{len(self)} samples of the classes {list(self.costs.classes)}; {models}>"
-
 # %% ../nbs/06_samples.ipynb #smp029
 def read_samples(
     y_true: Labels,
@@ -388,7 +379,6 @@ def read_samples(
     """
     labels, keys = _column(y_true, "y_true"), Rows()
     keys.meet("y_true", y_true)
-    models = read_file(models) if isinstance(models, Path) else models
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
@@ -406,7 +396,6 @@ def read_samples(
         keys.meet(argument, given)
         model = read[name] = _read_model(given, argument, single, len(y))
         _refuse_unnamed(given, model, argument, y, single)
-        _refuse_other_class(name, given, model, named, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, np.ndim(_values(given)) == 2)
@@ -876,22 +865,6 @@ def _one_or_many(models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, st
     plain = list(found.values()) == columns
     return _values_of(models, found), "" if plain else (
         f"Read from the table: {_in_words(found, left_out)} A dict of names and columns says otherwise."
-    )
-
-
-def _refuse_other_class(name: str, given, model, names, costs: CostMatrix):
-    "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
-    if np.ndim(given) != 1 or isinstance(given, _KINDS) or isinstance(model, Decisions):
-        return
-    negative, positive = costs.classes
-    head = _before(name, negative)
-    counts = written(negative).isdigit() and not re.search(r"(^|[^a-z])(p|prob[a-z]*|class)$", str(head).lower())
-    if head is None or counts or any(_before(other, positive) == head for other in names):
-        return
-    raise ValueError(
-        f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read as that of "
-        f"{positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or Posteriors(values, "
-        f"classes=[{positive!r}]), or rename it if it is neither"
     )
 
 

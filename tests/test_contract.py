@@ -52,7 +52,7 @@ CONTRACT = {
         naive_decision(costs, priors)
         best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
-        AffineCalibrator | fit transform get_params
+        AffineCalibrator | fit transform
         cross_calibrate(y_true, posteriors, *, folds=5, rng=None)
     """,
     "samples": """
@@ -72,7 +72,7 @@ CONTRACT = {
         Queue | place saving notes
         fit_rule(y_true, model, costs, *, rule='calibrated', priors=None, require=None, capacity=None, folds=None, otherwise=None, **rows) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
-        isotonic_steps(scores, y_true, sample_weight=None, *, n_units=None) -> tuple
+        isotonic_steps(scores, y_true, sample_weight=None, *, n_units=None)
     """,
     "runner": """
         read_rule(path) -> dict

@@ -283,6 +283,8 @@ CASES = {
                                 shifted=True),
         "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes"),
         "isotonic_steps": Case(SCORES, Y, n_units=10),
+        "rule_of": Case(lambda: read(), via=lambda f, samples, **options: f(samples(), "model", **options).content,
+                        rule="tuned", folds=np.arange(N) % 3, otherwise=1),
         **{f"DecisionRule.{name}": Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS), P2[:,
         1], costs=ExampleCosts(fp=1, fn=np.arange(N))) for name in ("decide", "columns", "explain")},
         "DecisionRule.to_json": Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS),

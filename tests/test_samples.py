@@ -560,23 +560,6 @@ def test_huge_scores_are_no_counter_of_rows():
     assert list(read_table(frame).models) == ["m"]
 
 
-@pytest.mark.parametrize("name, negative", [
-    *((name, 0) for name in ("p0", "p_0", "prob_0", "proba0", "xgb_p0", "class_0")), ("no", "no"),
-    ("prob_no", "no"), ("probability negative", "negative")])
-def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name, negative):
-    p = pd.Series(1 - P, name=name)
-    classes = {0: (0, 1), "no": ("no", "yes"), "negative": ("negative", "positive")}[negative]
-    y, costs = np.array(classes)[Y], CostMatrix.binary(fp=1, fn=5, classes=classes)
-    for models in (p, p.to_frame(), {name: p}):
-        with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
-            read_samples(y, models, costs)
-    remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
-    model = eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})
-    read = read_samples(y, {name: model}, costs)
-    np.testing.assert_allclose(read.models[name].values[:, 0], p)
-    assert one({f"{name}_x": P}, Y).kind == "posteriors"
-
-
 def test_json_is_read_to_the_last_digit_in_each_form():
     values = np.append(np.random.default_rng(0).random(2000), [1e-300, 1.7976931348623157e308])
     rows = [{"m": float(v)} for v in values]
@@ -588,9 +571,8 @@ def test_json_is_read_to_the_last_digit_in_each_form():
 def test_a_file_is_read_as_it_is_said_to_be_written(tmp_path):
     frame = pd.DataFrame({"label": Y, "m": P})
     frame.to_csv(tmp_path / "german.csv", index=False, sep=";", decimal=",")
-    for call in (read_table, lambda path: read_samples(Y, path, PLAIN)):
-        with pytest.raises(ValueError, match=r"german.csv: .* give sep=';' \(and decimal=','") as refused:
-            call(tmp_path / "german.csv")
+    with pytest.raises(ValueError, match=r"german.csv: .* give sep=';' \(and decimal=','") as refused:
+        read_table(tmp_path / "german.csv")
     said = dict(re.findall(r"(sep|decimal)='(.)'", str(refused.value)))
     np.testing.assert_allclose(read_table(tmp_path / "german.csv", **said).frame["m"], P, rtol=1e-15)
     with pytest.raises(ValueError, match=r"\['m'\]: holds text, '0,.*read the file with decimal=','"):
