@@ -243,13 +243,6 @@ def _target_priors(priors, given: CostMatrix, classes):
     return p[rows]
 
 
-def _decision_labels(decisions, classes) -> np.ndarray:
-    "The labels of the decisions as an array; of the type of y if they are the classes."
-    if set(decisions) == set(classes.tolist()):
-        return np.array(decisions, dtype=classes.dtype)
-    return label_array(list(decisions), "decisions")
-
-
 def _response_method(estimator) -> str:
     "How the classifier says what it thinks."
     for method in ("predict_proba", "decision_function"):
@@ -444,8 +437,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         p = self.predict_proba(X)
         table = self._costs_of(costs, X, len(p))
         train = None if self._priors is None else self.train_priors_
-        chosen = bayes_decisions(p, table, priors=self._priors, train_priors=train)
-        return _decision_labels(self.costs_.decisions, self.classes_)[chosen]
+        decided = bayes_decisions(p, table, priors=self._priors, train_priors=train, labels=True)
+        classes = set(self.costs_.decisions) == set(self.classes_.tolist())
+        return decided.astype(self.classes_.dtype) if classes else decided
 
     def score(
         self,

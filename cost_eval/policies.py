@@ -359,10 +359,13 @@ class CrossFit:
         -------
         CrossFit
         """
-        found = copy(self)
-        found.many = dict(self.many)
-        self.samples.meet("costs", costs)
-        found.samples = _at_costs(self.samples, costs)
+        samples, found = self.samples, copy(self)
+        table = not_gained(as_costs(samples.meet("costs", costs), classes=samples.costs))
+        own = table if isinstance(table, ExampleCosts) else None
+        if own is not None and len(own) != len(samples):
+            raise ValueError(f"costs: of {len(own)} samples, but there are {len(samples)}; one each is needed")
+        single = table if own is None else own.mean(samples.sample_weight)
+        found.samples, found.many = replace(samples, costs=single, own=own), dict(self.many)
         found._rows = _in_their_order(found.samples)
         return found
 
@@ -575,16 +578,6 @@ def _in_their_order(samples: Samples) -> Samples:
     "The rows by ascending id; clusters as numbers, so that they can be counted."
     rows = samples if samples.order is None else samples.take(samples.order)
     return rows if rows.clusters is None else replace(rows, clusters=numbered(rows.clusters)[1])
-
-
-def _at_costs(rows: Samples, costs) -> Samples:
-    "The rows at other costs, of the same labels."
-    table = not_gained(as_costs(costs, classes=rows.costs))
-    if isinstance(table, CostMatrix):
-        return replace(rows, costs=table, own=None)
-    if len(table) != len(rows):
-        raise ValueError(f"costs: of {len(table)} samples, but there are {len(rows)}; one each is needed")
-    return replace(rows, costs=table.mean(rows.sample_weight), own=table)
 
 
 def _told(rows: Samples, how: "_How", rules: list, tell: Callable) -> Any:
