@@ -1415,11 +1415,8 @@ def _seen(content: dict, samples: Samples, name: str) -> dict:
 def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np.ndarray, list]:
     "(N,) fold of each ordered row, clusters whole; (0,) where a class is too small; and notes."
     if dense(folds, "folds").ndim:
-        clusters = rows.clusters
-        if clusters is not None and order is not None:
-            clusters = clusters[np.argsort(order)]
-        given = given_folds(folds, len(rows), clusters=clusters)
-        return given if order is None else given[order], []
+        given = check_1d(folds, "folds", len(rows))
+        return given_folds(given if order is None else given[order], clusters=rows.clusters), []
     folds = check_integer(folds, "folds", 2)
     used, clusters = rows.counting, rows.clusters
     y = rows.y[used]

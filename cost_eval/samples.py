@@ -1120,9 +1120,9 @@ def _no_model(name, cells: np.ndarray, label: np.ndarray, decisions: list) -> st
 
 def _unclear(columns: list, why: str, models: Sequence[Any] = ()) -> ValueError:
     "Columns that may be one model, several or none: an answer would hang on a guess."
-    one = f"Posteriors(frame[{columns}].to_numpy(), classes=[...])"
-    ways = f"name the models, each a column: dict(frame[{[*models] or columns}]); of one model {one}"
-    return ValueError(f"models: {columns}: {why}; {ways}")
+    ways = f"name the models, each a column: dict(frame[{[*models] or columns}])"
+    one = f"; of one model Posteriors(frame[{columns}].to_numpy(), classes=[...])" * (len(columns) > 1)
+    return ValueError(f"models: {columns}: {why}; {ways}{one}")
 
 
 def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> bool:
@@ -1296,7 +1296,7 @@ def read_table(
     ------
     ValueError
         For unknown columns; where none, or more than one, may be the label; where no model is left; for
-        columns that add up to one number without the names of the classes, numbers beyond [0, 1] beside
+        columns that add up to 1 without the names of the classes, numbers beyond [0, 1] beside
         probabilities, and numbers that are text.
 
     Examples
