@@ -1281,7 +1281,7 @@ def fit_rule(
     capacity: float | None = None,
     folds: Labels | None = None,
     otherwise: Any = None,
-    **rows: Any,
+    **options: Any,
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
@@ -1307,7 +1307,7 @@ def fit_rule(
         (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
     otherwise : label, optional
         the decision for rows whose value is missing or unknown; None: they are refused
-    **rows
+    **options
         positive, sample_weight, clusters, ids and costs_known, as for `evaluate`
 
     Returns
@@ -1327,7 +1327,7 @@ def fit_rule(
     >>> rule.threshold, rule.decide([2, 3]).tolist()
     (2.5, [0, 1])
     """
-    samples = read_samples(y_true, model, costs, **rows)
+    samples = read_samples(y_true, model, costs, **options)
     if len(samples.models) > 1:
         raise ValueError(f"model: got {list(samples.models)}; a rule is of one, {{name: values}}")
     asked: dict = {"priors": priors, "require": require, "capacity": capacity}
