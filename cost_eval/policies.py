@@ -1279,9 +1279,12 @@ def fit_rule(
     priors: float | Priors | None = None,
     require: Mapping[Any, float] | None = None,
     capacity: float | None = None,
+    positive: Any = None,
+    sample_weight: Vector | None = None,
+    clusters: Labels | None = None,
+    costs_known: bool = False,
     folds: Labels | None = None,
     otherwise: Any = None,
-    **options: Any,
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
@@ -1303,12 +1306,12 @@ def fit_rule(
         as for `evaluate`, kept to on all the samples; whether others keep to it `certify` says
     capacity : int or float, optional
         at most so many of the rows that are decided together get the second decision, or such a share
+    positive, sample_weight, clusters, costs_known
+        as for `evaluate`
     folds : array_like, optional
         (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
     otherwise : label, optional
         the decision for rows whose value is missing or unknown; None: they are refused
-    **options
-        positive, sample_weight, clusters, ids and costs_known, as for `evaluate`
 
     Returns
     -------
@@ -1327,7 +1330,8 @@ def fit_rule(
     >>> rule.threshold, rule.decide([2, 3]).tolist()
     (2.5, [0, 1])
     """
-    samples = read_samples(y_true, model, costs, **options)
+    units: dict = {"sample_weight": sample_weight, "clusters": clusters}
+    samples = read_samples(y_true, model, costs, positive=positive, costs_known=costs_known, **units)
     if len(samples.models) > 1:
         raise ValueError(f"model: got {list(samples.models)}; a rule is of one, {{name: values}}")
     asked: dict = {"priors": priors, "require": require, "capacity": capacity}

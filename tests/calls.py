@@ -499,8 +499,9 @@ DECISIONS = {
     "out_of_fold": lambda p: Call(np.asarray(p.clusters) % 3, lambda inside, outside: np.full(
         len(outside), float(p.amounts[inside].mean()))),
     "fold_parts": lambda p: Call(np.asarray(p.clusters) % 3).by(lambda parts, folds: list(parts(folds))),
-    "read_requirements": lambda p: Call({(p.classes[0], p.choices[-1]): .4}, p.named_costs),
     **two({
+        "read_requirements": lambda p: Call({"recall": .4, "workload": .7}, p.named_costs).then(
+            lambda asked: [str(one) for one in asked]),
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),
         "implied_costs": lambda p: Call(.125),
         "best_threshold": lambda p: Call(
@@ -613,8 +614,8 @@ CERTAINTY = {
     "probability_best": lambda p: Call(
         p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
         sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
-    "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
     "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
+    **two({"certify": lambda p: Call(p.counts(), {"fpr": .3, "recall": .5}, confidence=.9)}),
 }
 PLANNING = {
     "required_sample_size": lambda p: {method: Call(
