@@ -184,7 +184,7 @@ class CostMatrix(LabelledTable):
         classes = tuple(priors.keys()) if hasattr(priors, "keys") else None
         p = check_priors(priors, classes=classes)
         if p.ndim != 1 or len(p) < 2 or not p.all():
-            raise ValueError(f"priors: one above 0 for each of two classes or more is needed, got {p.tolist()}")
+            raise ValueError(f"priors: one above 0 for each of two classes or more, got {p.tolist()}")
         return cls((1 - np.eye(len(p))) / (len(p) * p[:, None]), classes=classes)
 
     @classmethod
@@ -361,7 +361,8 @@ class ExampleCosts(LabelledTable):
         shapes = {name: value.shape for name, value in values.items()}
         if max(map(len, shapes.values())) > 1 or len({*shapes.values()} - {()}) > 1:
             raise ValueError(f"fp, fn, tp, tn: (N,) of one length or one number each, got {shapes}")
-        table = np.stack(np.broadcast_arrays(*values.values(), np.empty(max(shapes.values()) or 1))[:4], axis=-1)
+        n = max(shapes.values()) or 1
+        table = np.stack([np.broadcast_to(value, n) for value in values.values()], axis=-1)
         self._fill(table.reshape(-1, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
 
     @classmethod

@@ -558,7 +558,7 @@ def read_requirements(
     if not isinstance(require, Mapping) or not len(require):
         raise ValueError(f"require: a mapping is needed, as {{'recall': 0.95}}; got {require!r:.60}")
     if costs.shape[-2:] != (2, 2):
-        ways = "take one class against all others, or answer only where certified_threshold(y_true, model) allows"
+        ways = "take one class against all others, or certified_threshold(y_true, model)"
         raise ValueError(f"require: rates are of two classes and decisions, not {costs.shape[-2:]}; {ways}")
     return tuple(_requirement(name, limit) for name, limit in require.items())
 

@@ -295,8 +295,8 @@ class CrossFit:
         priors : float, array_like or mapping, optional
             (K,) of the deployment; one number is that of the positive class. None: those of the samples
         capacity : int or float, optional
-            at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
-            with the greatest expected saving, at each sample's own costs, are kept
+            at most so many positive decisions: a count of samples, or a share below 1 (of their weight).
+            Those with the greatest expected saving, at each sample's own costs, are kept
         require : mapping, optional
             {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
             other folds (rule "tuned", which "calibrated" then becomes). See
@@ -363,7 +363,7 @@ class CrossFit:
         table = not_gained(as_costs(samples.meet("costs", costs), classes=samples.costs))
         own = table if isinstance(table, ExampleCosts) else None
         if own is not None and len(own) != len(samples):
-            raise ValueError(f"costs: of {len(own)} samples, but there are {len(samples)}; one each is needed")
+            raise ValueError(f"costs: of {len(own)} samples, but there are {len(samples)}; give one each")
         single = table if own is None else own.mean(samples.sample_weight)
         found.samples, found.many = replace(samples, costs=single, own=own), dict(self.many)
         found._rows = _in_their_order(found.samples)
@@ -1186,7 +1186,7 @@ class DecisionRule(Result):
         content = read_rule(path)
         missing = [part for part in _PARTS if part not in content]
         if missing:
-            raise ValueError(f"path: a damaged rule, without {missing}; write it again with rule.to_json(path)")
+            raise ValueError(f"path: a damaged rule, without {missing}; write it again, rule.to_json(path)")
         return cls(content)
 
     def frame_columns(self) -> dict:
@@ -1243,7 +1243,8 @@ class DecisionRule(Result):
         if names is None and in_order(classes) != classes:
             either = f"Posteriors(numpy.asarray(values), classes={classes}) or classes={in_order(classes)}"
             raise ValueError(f"values: columns without names may stand in two orders; say which, {either}")
-        x = x if names is None else x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
+        if names is not None:
+            x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
         lost = np.isnan(x).any(1)[:, None]
         check_posteriors(np.where(lost, 1 / K, x), K, name="values")
         return np.where(lost, np.nan, x)

@@ -221,8 +221,8 @@ class Samples(Result):
     def checksum(self) -> str:
         "Twelve digits that change with what was read: labels, outputs, costs, weights, clusters, groups."
         data, own = hashlib.sha256(), None if self.own is None else self.own.array
-        values = [self.costs.array, self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
-        for array in (v for v in values if v is not None):
+        given = [self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
+        for array in (v for v in [self.costs.array, *given] if v is not None):
             data.update(np.ascontiguousarray(array, dtype=float).tobytes())
         for labels in (self.clusters, self.groups):
             data.update(repr([] if labels is None else labels.tolist()).encode())
@@ -657,7 +657,7 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
     if len(table.classes) != 2 or origin == "named":
         if positive is not None and [written(positive)] != [*map(written, table.classes)][1:]:
             said = f"the costs name {list(table.classes)}, the last of two is the positive one"
-            raise ValueError(f"positive: {positive!r}, but {said}; leave positive out, or give them other classes=")
+            raise ValueError(f"positive: {positive!r}, but {said}; leave positive out, or give others")
         return table
     counted = origin != "frame" and positions(labels, (0, 1)) is not None
     if counted and (positive is None or written(positive) in ("1", "True")):
@@ -1022,7 +1022,8 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, seve
     "Notes on a model, of `several` columns, that looks turned round."
     if isinstance(model, Decisions) or len(costs.classes) != 2:
         return []
-    kind, values = ("scores", model.values) if model.kind == "scores" else ("probabilities", model.values[:, 1])
+    kind = "scores" if model.kind == "scores" else "probabilities"
+    values = model.values if model.kind == "scores" else model.values[:, 1]
     positive, counting = y == 1, slice(None) if weight is None else weight > 0
     area, sizes = _area(values[counting], positive[counting]), np.bincount(positive[counting], minlength=2)
     if not area < 0.5 - 3 * np.sqrt((sizes.sum() + 1) / (12 * max(sizes.prod(), 1))):
@@ -1165,9 +1166,9 @@ def _refuse_unclear(table: dict, probabilities: list, K: int):
     """
     within = [c for c, v in table.items() if np.nanmin(v) >= 0 and np.nanmax(v) <= 1]
     vary = [c for c in within if np.ptp(table[c])]
-    for own in map(list, combinations(vary, K) if math.comb(len(vary), K) <= 5_000 else ()):
+    for own in map(list, combinations(vary, K) if math.comb(len(vary), K) <= 5_000 else [vary]):
         if all((_off(table, own, rows) <= SUM_TOLERANCE).all() for rows in (50, None)):  # a glance first
-            raise _unclear(own, "rows add up to 1, as those of one model do, but are not called as the classes")
+            raise _unclear(own, "rows add up to 1, as one model's do, but are not called as the classes")
     beyond, probabilities = [c for c in table if c not in within][:20], (probabilities + within)[:20]
     if beyond and probabilities:
         raise _unclear(beyond, f"numbers beyond [0, 1] beside probabilities, {probabilities}", probabilities)

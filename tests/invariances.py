@@ -293,7 +293,7 @@ OWN = {  # function.parameter: where a name means something else
        for name in ("evaluate", "scale.evaluate")},
     "evaluate.draws": always(2),
     "evaluate.scenarios": lambda case: {"now": costs(case)},
-    "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}),
+    "best_threshold.require": always({"recall": .75}), "certify.require": always({"recall": .25}),
     "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: case.turn(tables(case, True), axes=2) / tables(case, True).sum(
         (-3, -2, -1), keepdims=True), "paired_power.n": always(40),

@@ -61,8 +61,8 @@ def modules():
 ce = Names()
 
 
-def decide(model, y_true, costs, *, rule="calibrated", priors=None, capacity=None, require=None, folds=5, draws=1,
-           rng=None, **given):
+def decide(model, y_true, costs, *, rule="calibrated", priors=None, capacity=None, require=None, folds=5,
+           draws=1, rng=None, **given):
     "One model's decisions on other folds, and all that is to be said."
     samples = ce.read_samples(y_true, model, costs, **given)
     fits = ce.CrossFit(samples, folds=folds, draws=draws, rng=rng)

@@ -270,8 +270,8 @@ def test_files_that_are_none():
         "a rule of version 9; cost_eval": damaged(c, version=9),
         "no such file": "no/such.json",
         "not complete JSON": rule.to_json()[:200], "no rule that rule.to_json": "{}",
-        "damaged rule, without .'costs'.; write it again": json.dumps({k: v for k, v in c.items() if k != "costs"}),
-        "damaged rule, without .'model'.; write it again": json.dumps({k: v for k, v in c.items() if k != "model"}),
+        **{f"damaged rule, without .'{part}'.; write it again": json.dumps(
+            {k: v for k, v in c.items() if k != part}) for part in ("costs", "model")},
         "NaN is no number": damaged(c, costs=[[0, 1], [5, float("nan")]]),
         "path: a path or the text": 5,
     }

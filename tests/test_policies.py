@@ -506,7 +506,8 @@ def test_isotonic_weights_are_repetitions_up_to_their_number():
     other = isotonic_steps(np.repeat(S, repeats), np.repeat(Y, repeats))
     np.testing.assert_array_equal(one[:2], other[:2])
     np.testing.assert_allclose(one[2], isotonic_steps(S, Y, repeats * 7.)[2])
-    np.testing.assert_allclose(isotonic_steps(S, Y, np.r_[0., np.ones(N - 1)])[2], isotonic_steps(S[1:], Y[1:])[2])
+    np.testing.assert_allclose(isotonic_steps(S, Y, np.r_[0., np.ones(N - 1)])[2],
+                               isotonic_steps(S[1:], Y[1:])[2])
     with pytest.raises(ValueError, match="both classes"):
         isotonic_steps(S, np.zeros(N, int))
 
