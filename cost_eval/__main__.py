@@ -179,7 +179,7 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
     "decisions": (
         ("rule", "RULE", f"how outputs become decisions: {_RULE_NAMES}, or MODEL=RULE,..."),
         ("capacity", "N", "the most samples that may be decided positive: 200, or 10%%"),
-        ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%, CLASS:DECISION=0"),
+        ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%"),
         ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
         ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
         ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),

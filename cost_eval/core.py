@@ -252,7 +252,7 @@ NOTES = {  # code -> words
     "class small": "Class {label} has {smallest} {what}: nothing can be calibrated or tuned.",
     "no threshold": "{model}: scores need a threshold, so everybody got {constant}.",
     "elsewhere": "{model}: its posteriors were moved from the sample's shares of the classes to the priors. "
-    'If they are right elsewhere, Posteriors(values, priors="deployment") or priors=shares says so.',
+    "If they are right elsewhere, Posteriors(values, priors=shares) says so.",
     "within": "{model}: {kept} of {wanted} positive decisions were within the capacity ({how}).",
     "draws": "Over {draws} draws of the folds the Monte Carlo error of the cost of {who} is still "
     "{worst:.2g} of half its interval; draws= takes more.",

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any
 
 from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Value, Vector
 
@@ -182,10 +182,8 @@ class CostMatrix(LabelledTable):
         """
         classes = tuple(priors.keys()) if hasattr(priors, "keys") else None
         p = check_priors(priors, classes=classes)
-        if p.ndim != 1 or len(p) < 2:
-            raise ValueError(f"priors: one for each of two classes or more is needed, got shape {p.shape}")
-        if not p.all():
-            raise ValueError(f"priors: class {p.argmin()} has prior 0, and its errors an infinite cost")
+        if p.ndim != 1 or len(p) < 2 or not p.all():
+            raise ValueError(f"priors: one above 0 for each of two classes or more, got {p.tolist()}")
         return cls((1 - np.eye(len(p))) / (len(p) * p[:, None]), classes=classes)
 
     @classmethod
@@ -350,13 +348,12 @@ class ExampleCosts(LabelledTable):
         cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
         rows = Rows()
         values = {name: numbers(rows.meet(name, value), name) for name, value in cells.items()}
-        sizes = {name: len(value) for name, value in values.items() if value.ndim == 1}
-        if any(value.ndim > 1 for value in values.values()) or len(set(sizes.values())) > 1:
-            shapes = {name: value.shape for name, value in values.items()}
+        shapes = {name: value.shape for name, value in values.items()}
+        if max(map(len, shapes.values())) > 1 or len({*shapes.values()} - {()}) > 1:
             raise ValueError(f"fp, fn, tp, tn: (N,) of one length or one number each, got {shapes}")
-        n = next(iter(sizes.values()), 1)
+        n = max(shapes.values()) or 1
         table = np.stack([np.broadcast_to(value, n) for value in values.values()], axis=-1)
-        self._fill(table.reshape(n, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
+        self._fill(table.reshape(-1, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
 
     @classmethod
     def from_array(
@@ -396,16 +393,8 @@ class ExampleCosts(LabelledTable):
     def __len__(self) -> int:
         return len(self.array)
 
-    @overload
-    def __getitem__(self, index: int | np.integer) -> CostMatrix:
-        "Of one sample."
-
-    @overload
-    def __getitem__(self, index: slice | Labels) -> "ExampleCosts":
-        "Of several."
-
-    def __getitem__(self, index: Any) -> "ExampleCosts | CostMatrix":
-        "The costs of some of the samples."
+    def __getitem__(self, index: Any) -> Any:
+        "The costs of some of the samples, or a `CostMatrix` of one."
         same_rows(costs=self, index=index)
         index = np.asarray(index) if row_labels(index) is not None else index
         picked = self.array[index]
@@ -605,9 +594,7 @@ def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | N
         raise ValueError("priors: None, and no samples whose shares they could be; give one for each class")
     if sizes is None:
         return one_prior(priors, len(labels), labels)
-    many = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
-    if len(many) != len(labels):
-        raise ValueError(f"sizes: {len(many)} values for the classes {list(labels)}; one for each is needed")
+    many = np.asarray(sizes, float)
     shares = many / many.sum() if many.any() else np.full(len(many), np.nan)
     target = shares if priors is None else one_prior(priors, len(labels), labels)
     missing = [str(labels[i]) for i in np.flatnonzero((many == 0) & (target > 0))]

@@ -1006,8 +1006,7 @@ def check_rule(
     Examples
     --------
     >>> from cost_eval.policies import fit_rule
-    >>> from cost_eval.samples import read_samples
-    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
+    >>> rule = fit_rule([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]], rule="tuned")
     >>> check_rule(rule, [1] * 59, [4] * 59, min_rates={"recall": 0.95}).verdict
     'kept'
     >>> check_rule(rule, [1] * 58, [4] * 58, min_rates={"recall": 0.95}).verdict

@@ -72,7 +72,7 @@ from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
 from .decisions import read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
-from .policies import FITTED, RULES, CrossFit, DecisionRule, fit_rule, within_capacity
+from .policies import FITTED, RULES, CrossFit, DecisionRule, rule_of, within_capacity
 from .page import Line, Robustness
 from .samples import Samples, labelled_rows, read_samples
 from .scores import auc_interval
@@ -832,7 +832,7 @@ class Report(Result):
             raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
         options: dict = _limits(case, fits.deployment) | {"otherwise": otherwise}
         folds = fits.folds if len(fits.folds) else None
-        found = fit_rule(fits.samples, str(name), row["rule"], folds=folds, **options)
+        found = rule_of(fits.samples, str(name), row["rule"], folds=folds, **options)
         expected = {end: float(row[end]) for end in ("cost", "low", "high")}
         expected |= {"confidence": self.confidence, "n": self.n}
         return DecisionRule(found.content | {"expected": expected, "made": self.provenance})

@@ -292,7 +292,7 @@ OWN = {  # function.parameter: where a name means something else
        for name in ("evaluate", "scale.evaluate")},
     "evaluate.draws": always(2),
     "evaluate.scenarios": lambda case: {"now": costs(case)},
-    "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}),
+    "best_threshold.require": always({"recall": .75}), "certify.require": always({"recall": .25}),
     "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: case.turn(tables(case, True), axes=2) / tables(case, True).sum(
         (-3, -2, -1), keepdims=True), "paired_power.n": always(40),
@@ -360,7 +360,7 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
         recall specificity weighted_class_accuracy weighted_relative_accuracy""",
     "decisions": "AffineCalibrator ThresholdChoice cross_entropy implied_costs naive_decision",
     "samples": "labelled_rows read_samples",
-    "policies": "RULES CrossFit decide",
+    "policies": "RULES CrossFit",
     "rivals": "f_beta_threshold plot_expected_cost",
     "scores": "plot_cost_curve soft_expected_cost",
     "bootstrap": "Difference Interval loss_difference",

@@ -7,6 +7,7 @@ the rows. `p.maybe.weight` is `p.weight` in some problems and None in the others
 
 `ce.name` is a name of the package, wherever it lives: in the flat API or in a module.
 """
+import dataclasses
 import functools
 import importlib
 import pkgutil
@@ -57,6 +58,15 @@ def modules():
 
 
 ce = Names()
+
+
+def decide(model, y_true, costs, *, rule="calibrated", priors=None, capacity=None, require=None, folds=5,
+           draws=1, rng=None, **given):
+    "One model's decisions on other folds, and all that is to be said."
+    samples = ce.read_samples(y_true, model, costs, **given)
+    fits = ce.CrossFit(samples, folds=folds, draws=draws, rng=rng)
+    found = fits.decide(*samples.models, rule, priors=priors, capacity=capacity, require=require)
+    return dataclasses.replace(found, notes=samples.notes + found.notes)
 
 
 class Maybe:
@@ -317,8 +327,9 @@ class Problem:
 
     # ---- what is made of them
 
-    def read(self, kind="stated"):
-        return ce.read_samples(self.y, self.models(kind), self.costs, sample_weight=self.maybe.weight,
+    def read(self, kind="stated", costs=None):
+        costs = self.costs if costs is None else costs
+        return ce.read_samples(self.y, self.models(kind), costs, sample_weight=self.maybe.weight,
                                clusters=self.maybe.clusters)
 
     @cached_property
@@ -327,7 +338,10 @@ class Problem:
 
     @cached_property
     def rule(self):
-        return ce.fit_rule(self.samples, "a")
+        try:
+            return ce.rule_of(self.samples, "a")
+        except Absent:  # at the base
+            return ce.fit_rule(self.samples, "a")
 
     @cached_property
     def report(self):

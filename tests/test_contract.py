@@ -52,7 +52,7 @@ CONTRACT = {
         naive_decision(costs, priors)
         best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
-        AffineCalibrator | fit transform get_params
+        AffineCalibrator | fit transform
         cross_calibrate(y_true, posteriors, *, folds=5, rng=None)
     """,
     "samples": """
@@ -67,13 +67,12 @@ CONTRACT = {
     """,
     "policies": """
         RULES
-        decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, require=None, folds=5, draws=1, rng=None, positive=None, sample_weight=None) -> Policy
         Policy | decisions rule kind threshold posteriors folds labels notes
         CrossFit(samples, *, folds=5, draws=1, rng=None) | decide posteriors queue
         Queue | place saving notes
-        fit_rule(samples, name='model', rule='calibrated', *, priors=None, require=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
+        fit_rule(y_true, model, costs, *, rule='calibrated', priors=None, require=None, capacity=None, positive=None, sample_weight=None, clusters=None, costs_known=False, folds=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
-        IsotonicCalibrator | fit transform
+        isotonic_steps(scores, y_true, sample_weight=None, *, n_units=None)
     """,
     "runner": """
         read_rule(path) -> dict

@@ -92,7 +92,7 @@ BAD = {
     "ratio 0": (lambda: CostMatrix.from_ratio(0), "cost_ratio: must lie in"),
     "ratio NaN": (lambda: CostMatrix.from_ratio(np.nan), "cost_ratio"),
     "weight 1": (lambda: CostMatrix.from_weight(1.), "weight: must lie in"),
-    "prior 0": (lambda: CostMatrix.inverse_prior([0, 1]), "prior 0"),
+    "prior 0": (lambda: CostMatrix.inverse_prior([0, 1]), "one above 0 for each"),
     "no ratio": (lambda: CostMatrix([[0, 1, 2], [1, 0, 3]]).cost_ratio, "two classes and decisions"),
     "swapped columns": (lambda: CostMatrix([[1, 0], [0, 1]]).cost_ratio, "columns swapped"),
 }

@@ -31,7 +31,7 @@ PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
     "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER},
-    **dict.fromkeys(["decide", "CrossFit"],
+    **dict.fromkeys(["CrossFit"],
                     {"rows": ANOTHER,
                      "own costs": "a calibrated rule has one cut where all rows have the same costs"}),
     "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import cost_eval.api as ce
-from cost_eval.policies import decide
+from problems import decide
 from asked import best_of
 from cost_eval.__main__ import main
 from sklearn.linear_model import LogisticRegression

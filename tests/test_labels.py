@@ -84,7 +84,7 @@ def test_binary_view():
     assert three.binary("b") == BinaryCounts(tp=5, fp=2 + 8, fn=3 + 4, tn=0 + 1 + 6 + 7)
     with pytest.raises(ValueError, match="positive: say which of"):
         three.binary()
-    with pytest.raises(ValueError, match="'x' is not one of the classes"):
+    with pytest.raises(ValueError, match="label 'x' is not in the classes"):
         three.binary("x")
     with pytest.raises(ValueError, match="are not the classes"):
         ConfusionCounts(np.ones((2, 3))).binary()
