@@ -22,7 +22,7 @@ class SdistWithSources(sdist):
         super().make_release_tree(base_dir, sorted({*files, *found}))
 
 
-extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "colab", "site", "scale", "app")}
+extras = {name: cfg[f"{name}_requirements"].split() for name in ("data", "book", "colab", "site", "scale")}
 extras["dev"] = sorted({r for requirements in extras.values() for r in requirements} | set(cfg["dev_requirements"].split()))
 extras["bench"] = cfg["bench_requirements"].split()  # on top of dev, for `make bench` alone
 

@@ -13,7 +13,7 @@ import importlib, pathlib, pkgutil, sys, time
 start = time.process_time()
 import cost_eval.api
 print(f"import cost_eval.api: {time.process_time() - start:.2f} s of processor time")
-at_the_top = {"cost_eval." + name for name in ("estimators", "scale", "app")}  # these import their library, which their extra brings
+at_the_top = {"cost_eval." + name for name in ("estimators", "scale")}  # these import their library, which their extra brings
 names = [m.name for m in pkgutil.walk_packages(cost_eval.__path__, "cost_eval.") if m.name not in at_the_top]
 for name in names:
     importlib.import_module(name)

@@ -20,10 +20,7 @@ import json
 import os
 import re
 import shlex
-import signal
-import subprocess
 import sys
-import tempfile
 import traceback
 import warnings
 from contextlib import redirect_stdout, suppress
@@ -65,6 +62,7 @@ def _need(extra: str, *names):
 
 # %% ../nbs/95_judge.ipynb #069a3d7a
 def _reproduce(arguments):
+    "Recompute tables and figures, compare them with the published numbers."
     _need("book", "pandas", "tqdm", "joblib", "matplotlib")
     optional_import("matplotlib", extra="book").use("agg")
     if arguments.sheet:
@@ -87,6 +85,7 @@ def _reproduce(arguments):
 
 # %% ../nbs/95_judge.ipynb #a1fe6c46
 def _list(arguments):
+    "List what can be reproduced."
     _need("book", "pandas", "matplotlib")
     broken = reproduce.discover()
     for item in reproduce.select(arguments.items, broken):
@@ -98,6 +97,7 @@ def _list(arguments):
 
 # %% ../nbs/95_judge.ipynb #404a9e24
 def _data_list(arguments):
+    "List the data sets and what is at hand."
     for name, dataset in datasets.DATASETS.items():
         state = datasets.state(name, data_dir=arguments.data)
         print(f"{name:28} {state:7} {dataset.size:>13}  {dataset.title} ({dataset.licence})")
@@ -107,7 +107,7 @@ def _data_list(arguments):
 
 
 def _data_fetch(arguments):
-    "One line a data set."
+    "Download data sets into the user's cache."
     if arguments.timeout <= 0:
         raise ValueError(f"--timeout: got {arguments.timeout:g}, want a positive number of seconds")
     names = datasets.names(arguments.names or None, small=arguments.small)
@@ -128,6 +128,7 @@ def _data_fetch(arguments):
 
 # %% ../nbs/95_judge.ipynb #exa1
 def _example(arguments):
+    "Write a small file of predictions, and the line that judges it."
     _need("data", "pandas")
     path = Path(arguments.file)
     if path.suffix.lower() != ".csv":
@@ -178,7 +179,7 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
     "decisions": (
         ("rule", "RULE", f"how outputs become decisions: {_RULE_NAMES}, or MODEL=RULE,..."),
         ("capacity", "N", "the most samples that may be decided positive: 200, or 10%%"),
-        ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%, CLASS:DECISION=0"),
+        ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%"),
         ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
         ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
         ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
@@ -191,11 +192,9 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
         ("html", "FILE", "the whole report as one page"),
         ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
         ("json", "FILE", "everything as JSON"),
-        ("metrics", "FILE", "flat names and numbers for an experiment tracker, as JSON"),
         ("save-recipe", "FILE", "the options and the counts as JSON, without any row: for --recipe"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
         ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
-        ("about", "ITEM=TEXT", "background for the page: population=..., 'costs named by=...'"),
     ),
 }
 _ROWS = {row[0]: row for rows in _GROUPS.values() for row in rows}
@@ -231,7 +230,7 @@ def _whole(text: str) -> int:
 _NUMBERS = "prevalence", "capacity", "heaviest", "largest", "confidence", "max-cost"
 _TYPES: dict = dict.fromkeys((*_NUMBERS, *(f"min-{rate}" for rate in _CHECKED)), _number)
 _TYPES |= dict.fromkeys(_OUTCOMES, _number_or_column)
-_TYPES |= {"seed": _whole, "jobs": int, "port": int, "timeout": float}
+_TYPES |= {"seed": _whole, "jobs": int, "timeout": float}
 
 
 def _add(parser, *rows, required: tuple = ()):
@@ -240,13 +239,13 @@ def _add(parser, *rows, required: tuple = ()):
         kind: dict = {"action": "store_true"}
         if metavar:
             kind = {"metavar": metavar, "type": _TYPES.get(name, str), "required": name in required}
-            kind |= {"action": "append"} if name in ("scenario", "about") else {}
+            kind |= {"action": "append"} if name == "scenario" else {}
         parser.add_argument(f"--{name}", help=what, **kind)
 
 
-def _command(commands, run, name: str, purpose: str, *files, **defaults):
-    "A command, and the files or names that it takes: name, how many, help."
-    parser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+def _command(commands, run, name: str, *files, **defaults):
+    "A command, whose purpose its function says, and the files or names that it takes: name, how many, help."
+    parser = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
     for dest, many, metavar, what in files:
         parser.add_argument(dest, nargs=many, metavar=metavar, help=what)
     parser.set_defaults(run=run, parser=parser, **defaults)
@@ -255,77 +254,64 @@ def _command(commands, run, name: str, purpose: str, *files, **defaults):
 
 def _fill(commands):
     "All commands."
-    what = "what to write: scores.csv, for example"
-    about = "write a small file of predictions, and the line that judges it"
-    _command(commands, _example, "example", about, ("file", None, "FILE", what))
+    _command(commands, _example, "example", ("file", None, "FILE", "what to write: scores.csv, for example"))
     what = "CSV, Excel, JSON, parquet, feather, packed or not; one row a sample; several are read as one"
-    about = "what the predictions in a file cost, and which model is cheapest"
     usual = {"rule": "calibrated", "method": "auto", "confidence": 0.95, "seed": 0}
-    usual |= {"scenario": [], "about": []}
-    parser = _command(commands, _evaluate, "evaluate", about, ("files", "+", "FILE", what), **usual)
+    usual |= {"scenario": []}
+    parser = _command(commands, _evaluate, "evaluate", ("files", "+", "FILE", what), **usual)
     for title, rows in _GROUPS.items():
         _add(parser.add_argument_group(title), *rows)
     files = "files", "+", "FILE", "CSV or parquet of any size; other kinds as for evaluate"
-    about = "what an installed rule decides about the rows of a file"
-    parser = _command(commands, _decide, "decide", about, files)
     out = "out", "FILE", "CSV to write: the rows with one more column, the decision"
+    parser = _command(commands, _decide, "decide", files)
     _add(parser, _NEEDED, *_OF_A_RULE, out, _ROWS["capacity"], required=("rule", "out"))
-    about = "whether an installed rule keeps its promise on new labelled rows"
-    parser = _command(commands, _check, "check", about, files, confidence=0.95)
-    parser.description += " Exit status: 0 kept, 1 broken for sure, 3 undecided."
+    parser = _command(commands, _check, "check", files, confidence=0.95)
     _add(parser, _NEEDED, *_OF_A_RULE, required=("rule",))
     _add(parser, *(_ROWS[k] for k in ("label", "weight", "cluster", "heaviest", "largest", "confidence")))
     _add(parser, ("max-cost", "C", "what a case may cost on average"))
     _add(parser, *((f"min-{rate}", "R", f"least {rate}: .95 or 95%%") for rate in _CHECKED))
-    what = "a table of any size to begin with (default: an example)"
-    about = "the report as a page in the browser"
-    parser = _command(commands, _app, "app", about, ("file", "?", "FILE", what), port=8866)
-    _add(parser, ("port", "N", "where it is served (default: 8866)"), ("no-browser", "", "only serve it"))
-    items = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
-    what = "recompute tables and figures, compare them with the published numbers"
-    usual = {"budget": "quick", "jobs": 1, "out": "_reproduced"}
-    parser = _command(commands, _reproduce, "reproduce", what, ("items", "*", "ITEM", items), **usual)
+    what = "paper, paper/item (ferrer/table2) or pattern like 'expected_cost/table*' (default: everything)"
+    items, usual = ("items", "*", "ITEM", what), {"budget": "quick", "jobs": 1, "out": "_reproduced"}
     _add(
-        parser,
+        _command(commands, _reproduce, "reproduce", items, **usual),
         ("budget", "quick|full", "full: also what takes long (default: quick)"),
         ("sheet", "", "print what each paper came to, from the committed board; nothing is computed"),
         _DATA,
         ("jobs", "N", "how many items to run at a time (default: 1)"),
         ("out", "DIR", "where the results go (default: _reproduced)"),
     )
-    _command(commands, _list, "list", "list what can be reproduced", ("items", "*", "ITEM", items))
+    _command(commands, _list, "list", items)
     group = commands.add_parser("data", help="list and fetch data sets")
     group = group.add_subparsers(required=True, metavar="COMMAND")
-    _add(_command(group, _data_list, "list", "list the data sets and what is at hand"), _DATA)
+    _add(_command(group, _data_list, "list"), _DATA)
     names = "names", "*", "NAME", "a data set or a pattern such as 'ferrer/*' (default: all)"
-    parser = _command(
-        group, _data_fetch, "fetch", "download data sets into the user's cache", names, timeout=30.0
-    )
     small = "the small public files only; never fails, so that a build goes on without them"
     wait = "seconds after which a silent host is given up (default: 30)"
+    parser = _command(group, _data_fetch, "fetch", names, timeout=30.0)
     _add(parser, ("small", "", small), ("timeout", "S", wait), _DATA)
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "html": lambda report, about: report.to_html(about=about),
-    "markdown": lambda report, about: report.to_markdown(about=about),
-    "json": lambda report, about: json.dumps(report.to_dict(), indent=1),
-    "metrics": lambda report, about: json.dumps(report.metrics(), indent=1),
+    "save_recipe": lambda report, of: json.dumps(report.recipe() | {"options": _options(of)}, indent=1),
+    "html": lambda report, of: report.to_html(),
+    "markdown": lambda report, of: report.to_markdown(),
+    "json": lambda report, of: json.dumps(report.to_dict(), indent=1),
+    "save_rule": lambda report, of: _rule_text(report, of.models, of.otherwise),
 }
 _PER_ROW = {"group": "groups", "cluster": "clusters", "weight": "sample_weight", "fold": "folds", "id": "ids"}
 _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
 
 
 def _evaluate(arguments):
-    "Read, evaluate, print, write."
+    "What the predictions in a file cost, and which model is cheapest."
     _need("data", "pandas")
     _need("book", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
-    for path in (*outputs.values(), *filter(None, [arguments.save_rule, arguments.save_recipe])):
+    for path in outputs.values():
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
-    about, costs, rule = _pairs(arguments.about, "--about", "ITEM=TEXT"), _costs_of(arguments), arguments.rule
+    costs, rule, asked = _costs_of(arguments), arguments.rule, arguments.require
     scenarios, frame = _scenarios_of(arguments), _read_frame(arguments)
     rows, priced = _columns_of_rows(frame, arguments, *_PER_ROW), _with_columns(costs, frame)
     scenarios = {name: _with_columns(one, frame, "--scenario") for name, one in scenarios.items()}
@@ -344,34 +330,30 @@ def _evaluate(arguments):
         **{name: getattr(arguments, name) for name in _AS_GIVEN},
         rule=_pairs(_items(rule), "--rule", "MODEL=RULE,...") if "=" in rule else rule,
         priors=_priors_of(arguments),
-        require=_numbers_of(arguments.require, "--require", "RATE=LIMIT,..."),
+        require=asked and _numbers_of(asked, "--require", "RATE=LIMIT,..."),
         rng=arguments.seed,
     )
-    installed = _rule_text(report, found.models, arguments.otherwise) if arguments.save_rule else ""
+    arguments.models = found.models
+    texts = {name: _WRITERS[name](report, arguments) for name in outputs}
     _print_report(report)
     if arguments.recipe:
         _print_change(report, arguments)
-    if arguments.save_recipe:
-        recipe = report.recipe() | {"options": _options(arguments)}
-        _write(arguments.save_recipe, json.dumps(recipe, indent=1))
-    for name, path in outputs.items():
-        _write(path, _WRITERS[name](report, about))
-    if installed:
-        _write(arguments.save_rule, installed)
+    for name, text in texts.items():
+        _write(outputs[name], text)
     return 0
 
 
 def _recalled(parser, arguments, argv):
     "The arguments with those of the recipe where none are given here."
-    path, recipe = arguments.recipe, None
+    path = arguments.recipe
     try:
         recipe = json.loads(Path(path).read_text(encoding="utf-8"))
+        options = {**recipe["options"]}
     except (OSError, ValueError) as error:
         raise ValueError(f"--recipe: {path} is not complete JSON ({error}); name another file") from None
-    if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
-        raise ValueError(f"--recipe: {path} holds no options; --save-recipe writes some")
-    options, prices = recipe["options"], ("costs", *_OUTCOMES)
-    if any(getattr(arguments, name) is not None for name in prices):
+    except (KeyError, TypeError):
+        raise ValueError(f"--recipe: {path} holds no options; --save-recipe writes some") from None
+    if arguments.costs or _prices(arguments):
         other = _OUTCOMES if arguments.costs else ("costs",)
         options = {name: value for name, value in options.items() if name not in other}
     arguments.parser.set_defaults(last=recipe, **options)
@@ -524,8 +506,7 @@ def _said(note) -> str:
 # %% ../nbs/95_judge.ipynb #48c96dfa
 def _marks(arguments) -> dict:
     "How CSV files are written."
-    sep = arguments.sep and arguments.sep.replace("\\t", "\t")
-    return {"sep": sep, "decimal": arguments.decimal or "."}
+    return {"sep": arguments.sep and arguments.sep.replace("\\t", "\t"), "decimal": arguments.decimal or "."}
 
 
 def _with_index(frame):
@@ -591,18 +572,16 @@ def _columns_of(frame, arguments, costs, taken: list) -> Columns:
 
 def _models_of(frame, arguments) -> dict | None:
     "The columns of the models that are named; None if none is."
-    models = _posteriors_of(frame, arguments.posteriors)
-    models |= {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text)}
-    return models or None
+    named = {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text)}
+    return _posteriors_of(frame, arguments.posteriors) | named or None
 
 
 def _posteriors_of(frame, text: str | None) -> dict:
-    "Models of columns COL=CLASS, one if their rows add up to 1, or of what their columns begin with."
+    "Models of columns COL=CLASS, one if they are of several classes, or of what their columns begin with."
     items = _items(text)
     pairs = {column: label for column, label in map(_pair, items) if label}
     models: dict = {column: {label: column} for column, label in pairs.items()}
-    whole = 1 < len(pairs) == len(set(pairs.values())) and set(pairs) <= set(frame.columns)
-    if whole and (abs(frame[[*pairs]].sum(axis=1) - 1) < 1e-3).all():
+    if 1 < len(pairs) == len(set(pairs.values())):
         name = os.path.commonprefix([*pairs]).rstrip("_ .-=(") or "model"
         models = {name: {label: column for column, label in pairs.items()}}
     for begin in (column.removesuffix("_") for column, label in map(_pair, items) if not label):
@@ -672,10 +651,8 @@ def _priors_of(arguments):
     return _numbers_of(arguments.priors, "--priors", "CLASS=P,CLASS=P,...")
 
 
-def _numbers_of(text: str | None, option: str, form: str):
-    "Numbers by name, if any were given."
-    if text is None:
-        return None
+def _numbers_of(text: str, option: str, form: str) -> dict:
+    "Numbers by name."
     pairs = _pairs(_items(text), option, form)
     try:
         return {name: typed_number(value) for name, value in pairs.items()}
@@ -685,7 +662,7 @@ def _numbers_of(text: str | None, option: str, form: str):
 
 def _pairs(texts: list, option: str, form: str) -> dict:
     "KEY=VALUE, several."
-    first = option in ("--about", "--scenario")  # of several marks the first; a path and a text may have more
+    first = option == "--scenario"  # of several marks the first; a path may have more
     pairs = [text.partition("=") if first else text.rpartition("=") for text in texts]
     bad = next((text for text, (key, mark, value) in zip(texts, pairs) if not (key and mark and value)), None)
     if bad is not None:
@@ -732,17 +709,6 @@ def _check_costs(frame, label, arguments):
         raise ValueError(f"{why}; for example: {_line(arguments, options)}")
 
 # %% ../nbs/95_judge.ipynb #dec1
-def _rule_of_file(arguments, capacity=None) -> tuple:
-    "The rule, how many it may decide positive, and the rows of all files: in blocks, of a limit at once."
-    _need("data", "pandas")
-    rule = DecisionRule.from_json(Path(arguments.rule))
-    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
-    frames, capacity = map(_with_index, blocks), rule.capacity if capacity is None else capacity
-    if capacity is not None:
-        frames = [pandas().concat(list(frames), ignore_index=True)]
-    return rule, capacity, frames
-
-
 def _rule_values(rule, frame, arguments) -> tuple:
     "The column of a rule's values, or class -> column; and what the rule decides about."
     where = arguments.scores or rule.content.get("columns") or rule.model
@@ -760,10 +726,15 @@ def _rule_values(rule, frame, arguments) -> tuple:
 
 
 def _decide(arguments):
-    "Read, decide, write, say."
+    "What an installed rule decides about the rows of a file."
+    _need("data", "pandas")
     _writable_file(arguments.out)
-    rule, capacity, frames = _rule_of_file(arguments, arguments.capacity)
-    part, taken, columns = Path(f"{arguments.out}.part"), dict.fromkeys(rule.decisions, 0), None
+    rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
+    capacity = rule.capacity if arguments.capacity is None else arguments.capacity
+    # of a limit all rows at once
+    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
+    frames = map(_with_index, blocks) if capacity is None else [_read_frame(arguments)]
+    taken, columns = dict.fromkeys(rule.decisions, 0), None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -790,77 +761,28 @@ def _decide(arguments):
 
 
 def _check(arguments):
-    "Read, judge, say; the answer is the exit status."
-    rule, _, frames = _rule_of_file(arguments)
+    """Whether an installed rule keeps its promise on new labelled rows. Exit status: 0 kept, 1 broken for
+    sure, 3 undecided.
+    """
+    _need("data", "pandas")
+    rule = DecisionRule.from_json(Path(arguments.rule))
+    frames = [_with_index(read_file(path, **_marks(arguments))) for path in arguments.files]
+    frame = pandas().concat(frames, ignore_index=True)
     rates = {name: v for name in _CHECKED if (v := getattr(arguments, f"min_{name}")) is not None}
-    read, label = [], arguments.label
-    for frame in frames:
-        rows = _columns_of_rows(frame, arguments, "weight", "cluster")
-        if label is None:
-            taken = [column.name for column in rows.values()]
-            where, _ = _rule_values(rule, frame, arguments)
-            label = read_table(frame, models={rule.model: where}, taken=taken).label
-            print(f"Read: true labels {label!r}. (--label says otherwise.)")
-        _column(frame, label, "--label")
-        read.append(frame)
-    frame = pandas().concat(read, ignore_index=True)
-    rows = _columns_of_rows(frame, arguments, "weight", "cluster")
+    rows, label = _columns_of_rows(frame, arguments, "weight", "cluster"), arguments.label
+    where, values = _rule_values(rule, frame, arguments)
+    if label is None:
+        taken = [column.name for column in rows.values()]
+        label = read_table(frames[0], models={rule.model: where}, taken=taken).label
+        print(f"Read: true labels {label!r}. (--label says otherwise.)")
     rows |= {name: getattr(arguments, name) for name in ("max_cost", "largest", "heaviest", "confidence")}
-    _, values = _rule_values(rule, frame, arguments)
     costs = _with_columns(_prices(arguments), frame) or None
-    told = check_rule(rule, frame[label], values, costs, min_rates=rates, **rows)
+    told = check_rule(rule, _column(frame, label, "--label"), values, costs, min_rates=rates, **rows)
     print(rule)
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
         print(line)
     return told.exit_code
-
-# %% ../nbs/95_judge.ipynb #98a9f8fe
-# Voila's template without the style sheets that it asks of a server elsewhere
-_TEMPLATE = """{% extends "lab/index.html.j2" %}
-{% block notebook_css %}{{ super() | replace("https://cdn.jsdelivr.net/", "data:text/css,") }}{% endblock %}
-"""
-
-
-def _app(arguments):
-    "Write a one-cell notebook and let Voila serve it until it is interrupted."
-    _need("app", "voila", "ipywidgets", "matplotlib", "pandas")
-    given = ""
-    if arguments.file:
-        path = Path(arguments.file).resolve()
-        if not path.is_file():
-            raise ValueError(f"{arguments.file}: no such file")
-        given = repr(str(path))
-    nbformat = optional_import("nbformat.v4", extra="app")
-    cell = nbformat.new_code_cell(f"from cost_eval.app import App\napp = App({given})\napp")
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    written = nbformat.writes(nbformat.new_notebook(cells=[cell], metadata=kernel))
-    with tempfile.TemporaryDirectory() as folder:
-        notebook = Path(folder) / "cost_eval.ipynb"
-        template = Path(folder) / "voila" / "templates" / "cost_eval"
-        template.mkdir(parents=True)
-        notebook.write_text(written, encoding="utf-8")
-        (template / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
-        (template / "index.html.j2").write_text(_TEMPLATE, encoding="utf-8")
-        call = [
-            sys.executable,
-            "-m",
-            "voila",
-            str(notebook),
-            f"--port={arguments.port}",
-            "--Voila.ip=127.0.0.1",
-            "--template=cost_eval",
-            f"--Voila.tornado_settings={{'websocket_max_message_size': {2**29}}}",  # Tornado's own: 10 MB
-        ]
-        paths = os.pathsep.join(filter(None, [folder, os.environ.get("JUPYTER_PATH")]))
-        env = {**os.environ, "JUPYTER_PATH": paths}
-        # told to end, it ends what it serves: `run` kills its program when it is left by an exception
-        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-        try:
-            call += ["--no-browser"] if arguments.no_browser else []
-            return subprocess.run(call, env=env).returncode
-        finally:
-            signal.signal(signal.SIGTERM, before)
 
 # %% ../nbs/95_judge.ipynb #0b5bd2c3
 class _Parser(argparse.ArgumentParser):
@@ -879,17 +801,12 @@ class _Lasting:
     def __getattr__(self, name):
         return getattr(self._stream, name)
 
-    def _tried(self, call, *text):
+    def write(self, text):
         try:
-            call(*text)
+            self._stream.write(text)
+            self._stream.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
-
-    def write(self, text):
-        self._tried(self._stream.write, text)
-
-    def flush(self):
-        self._tried(self._stream.flush)
 
 
 def _of_the_shell(error: BaseException) -> bool:
@@ -930,9 +847,7 @@ def main(argv: Row[str] | None = None) -> int:
             arguments = _recalled(parser, arguments, argv)
         arguments.line = line
         with redirect_stdout(_Lasting(sys.stdout)):
-            code = arguments.run(arguments)
-            sys.stdout.flush()
-        return code
+            return arguments.run(arguments)
     except (ValueError, ImportError) as error:
         said = str(error) if _of_the_shell(error) else _in_the_shell(str(error))
         print("cost-eval:", *said.split(), file=sys.stderr)  # in one line

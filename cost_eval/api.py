@@ -12,90 +12,48 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the one list: type checkers read it, and `_listed` for `__getattr__`
-    from cost_eval.confusion import (
-        BinaryCounts as BinaryCounts,
-        ConfusionCounts as ConfusionCounts,
-        JointCounts as JointCounts,
-        ThresholdCounts as ThresholdCounts,
-        confusion_counts as confusion_counts,
-        joint_counts as joint_counts,
-        threshold_counts as threshold_counts,
-    )
-    from cost_eval.costs import (
-        CostMatrix as CostMatrix,
-        ExampleCosts as ExampleCosts,
-        attainable as attainable,
-        losses as losses,
-    )
-    from cost_eval.metrics import (
-        METRICS as METRICS,
-        cost_score as cost_score,
-        evaluate_metrics as evaluate_metrics,
-        expected_cost as expected_cost,
-        metric as metric,
-        net_benefit as net_benefit,
-        normalized_expected_cost as normalized_expected_cost,
-        weighted_accuracy as weighted_accuracy,
-    )
-    from cost_eval.decisions import (
-        bayes_decisions as bayes_decisions,
-        bayes_threshold as bayes_threshold,
-        best_threshold as best_threshold,
-        cross_calibrate as cross_calibrate,
-        reliability as reliability,
-        shift_priors as shift_priors,
-    )
-    from cost_eval.samples import (
-        Decisions as Decisions,
-        Posteriors as Posteriors,
-        Scores as Scores,
-        read_table as read_table,
-    )
+    from cost_eval.confusion import BinaryCounts as BinaryCounts, ConfusionCounts as ConfusionCounts
+    from cost_eval.confusion import JointCounts as JointCounts, ThresholdCounts as ThresholdCounts
+    from cost_eval.confusion import confusion_counts as confusion_counts, joint_counts as joint_counts
+    from cost_eval.confusion import threshold_counts as threshold_counts
+    from cost_eval.costs import CostMatrix as CostMatrix, ExampleCosts as ExampleCosts
+    from cost_eval.costs import attainable as attainable, losses as losses
+    from cost_eval.metrics import METRICS as METRICS, cost_score as cost_score
+    from cost_eval.metrics import evaluate_metrics as evaluate_metrics, expected_cost as expected_cost
+    from cost_eval.metrics import metric as metric, net_benefit as net_benefit
+    from cost_eval.metrics import normalized_expected_cost as normalized_expected_cost
+    from cost_eval.metrics import weighted_accuracy as weighted_accuracy
+    from cost_eval.decisions import bayes_decisions as bayes_decisions, bayes_threshold as bayes_threshold
+    from cost_eval.decisions import best_threshold as best_threshold, cross_calibrate as cross_calibrate
+    from cost_eval.decisions import reliability as reliability, shift_priors as shift_priors
+    from cost_eval.samples import Decisions as Decisions, Posteriors as Posteriors, Scores as Scores
+    from cost_eval.samples import read_table as read_table
     from cost_eval.policies import DecisionRule as DecisionRule, fit_rule as fit_rule
     from cost_eval.rivals import implicit_cost_ratio as implicit_cost_ratio
     from cost_eval.scores import equal_error_rate as equal_error_rate, roc_auc as roc_auc
-    from cost_eval.bootstrap import (
-        METHODS as METHODS,
-        bcost as bcost,
-        bdelta_cost as bdelta_cost,
-        difference as difference,
-        independent_difference as independent_difference,
-        interval as interval,
-        loss_interval as loss_interval,
-        metric_interval as metric_interval,
-    )
+    from cost_eval.bootstrap import METHODS as METHODS, bcost as bcost, bdelta_cost as bdelta_cost
+    from cost_eval.bootstrap import difference as difference, independent_difference as independent_difference
+    from cost_eval.bootstrap import interval as interval, loss_interval as loss_interval
+    from cost_eval.bootstrap import metric_interval as metric_interval
     from cost_eval.comparisons import certify as certify
     from cost_eval.cost_score import plot_isocost as plot_isocost, tune_threshold as tune_threshold
     from cost_eval.weighted_accuracy import weight_range_from_ranking as weight_range_from_ranking
-    from cost_eval.outperformance import (
-        outperformance as outperformance,
-        outperformance_of_cost as outperformance_of_cost,
-    )
-    from cost_eval.planning import (
-        confidence_sequence as confidence_sequence,
-        cost_alarm as cost_alarm,
-        difference_sequence as difference_sequence,
-        paired_power as paired_power,
-        required_pairs as required_pairs,
-        check_rule as check_rule,
-    )
+    from cost_eval.outperformance import outperformance as outperformance
+    from cost_eval.outperformance import outperformance_of_cost as outperformance_of_cost
+    from cost_eval.planning import confidence_sequence as confidence_sequence, cost_alarm as cost_alarm
+    from cost_eval.planning import difference_sequence as difference_sequence, paired_power as paired_power
+    from cost_eval.planning import required_pairs as required_pairs, check_rule as check_rule
     from cost_eval.training import training_variation as training_variation
-    from cost_eval.curves import (
-        outperformance_curve_auc as outperformance_curve_auc,
-        performance_curve as performance_curve,
-    )
+    from cost_eval.curves import outperformance_curve_auc as outperformance_curve_auc
+    from cost_eval.curves import performance_curve as performance_curve
     from cost_eval.report import Report as Report, evaluate as evaluate
     from cost_eval.hand_over import certified_threshold as certified_threshold, risk_coverage as risk_coverage
     from cost_eval.capacity import capacity_curve as capacity_curve
-    from cost_eval.missing_labels import (
-        bounds_without_labels as bounds_without_labels,
-        prediction_powered as prediction_powered,
-    )
+    from cost_eval.missing_labels import bounds_without_labels as bounds_without_labels
+    from cost_eval.missing_labels import prediction_powered as prediction_powered
     from cost_eval import scale as scale
-    from cost_eval.estimators import (
-        cost_scorer as cost_scorer,
-        CostSensitiveClassifier as CostSensitiveClassifier,
-    )
+    from cost_eval.estimators import cost_scorer as cost_scorer
+    from cost_eval.estimators import CostSensitiveClassifier as CostSensitiveClassifier
     from cost_eval.datasets import load as load
     from cost_eval.reproduce import run as run, scoreboard as scoreboard
 
@@ -109,18 +67,17 @@ def _listed() -> dict[str, str]:
 
 
 _WHERE = _listed()
-_MODULES = tuple(name for name, home in _WHERE.items() if home == "cost_eval")
-__all__ = [name for name in _WHERE if name not in _MODULES]
+__all__ = [name for name, home in _WHERE.items() if home != "cost_eval"]
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         "A name is imported when it is first asked for (PEP 562), so that nobody waits for what is not used."
-        if name in _MODULES:
-            return importlib.import_module(f"cost_eval.{name}")
         if name in _WHERE:
-            globals()[name] = found = getattr(importlib.import_module(f"cost_eval.{_WHERE[name]}"), name)
+            module = _WHERE[name] == "cost_eval"
+            home = importlib.import_module(f"cost_eval.{name if module else _WHERE[name]}")
+            globals()[name] = found = home if module else getattr(home, name)
             return found
         from cost_eval.core import unknown_name
 

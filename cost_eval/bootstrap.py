@@ -906,7 +906,7 @@ def _by_class(table, cells, weight, unit, called, name):
 def _names(counts, costs, shape, name):
     "Labels of classes and decisions: those of the costs, of the counts, or positions."
     counted = labelled(counts, name)[1:]
-    found = [cost_table(costs, counted[0])[1:], counted]
+    found = [cost_table(costs)[1:], counted]
     classes = next((c for c, _ in found if c is not None), range(shape[-2]))
     return classes, next((d for _, d in found if d is not None), range(shape[-1]))
 
@@ -1933,7 +1933,7 @@ def metric_interval(
     table, classes = check_counts(counts, whole=True), labelled(counts, "counts")[1]
     if costs is not None:
         table, metric_args["costs"] = aligned(counts, costs)
-        classes = cost_table(costs, classes)[1] or classes
+        classes = cost_table(costs)[1] or classes
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) confusion matrix is needed, got shape {table.shape}")
     confidence, weight = check_confidence(confidence), None

@@ -25,7 +25,6 @@ from cost_eval.core import (
     check_counts,
     check_range,
     check_scores,
-    check_total,
     check_weights,
     count_cells,
     dense,
@@ -35,7 +34,6 @@ from cost_eval.core import (
     numbers,
     objects,
     pandas,
-    positions,
     ratio,
     reordered,
     result,
@@ -151,10 +149,7 @@ class ConfusionCounts(_Counts):
             if len(self.classes) != 2:
                 raise ValueError(f"positive: say which of {list(self.classes)} is the positive class")
             positive = self.classes[1]
-        place = positions(objects([positive]), self.classes)
-        if place is None:
-            raise ValueError(f"positive: {positive!r} is not one of the classes {list(self.classes)}")
-        row = int(place[0])
+        row = int(encode(objects([positive]), list(self.classes), "positive", "the classes")[0])
         column = self.decisions.index(self.classes[row]) if same_labels else row
         own, others = self.array[..., row, :], np.delete(self.array, row, axis=-2).sum(-2)
         tp, fp = own[..., column], others[..., column]
@@ -170,11 +165,7 @@ class ConfusionCounts(_Counts):
         return pd.DataFrame(self.array, index=index, columns=pd.Index(self.decisions, name="decision"))
 
     def _repr_html_(self):
-        if self.array.ndim != 2:
-            return None
-        rows = [(label, [f"{n:g}" for n in row]) for label, row in zip(self.classes, self.array.tolist())]
-        words = "samples of a true class (row) given a decision (column)"
-        return table_html("class", self.decisions, rows, words)
+        return self.to_frame().to_html() if self.array.ndim == 2 else None
 
 # %% ../nbs/01_confusion.ipynb #8116a9ea
 def confusion_counts(
@@ -224,10 +215,9 @@ def confusion_counts(
     codes, labels = _encode(y_true, {"decisions": decisions}, classes, decision_labels)
     weight = check_weights(sample_weight, len(codes[0]))
     y, d = codes
-    binary = all(len(part) == 2 for part in labels) and weight is None
-    if binary and y.dtype.itemsize == d.dtype.itemsize == 1:
-        return ConfusionCounts(_count_bytes(y, d), classes=labels[0], decisions=labels[1])
-    cells = count_cells(codes, [len(part) for part in labels], weight)
+    sizes = [len(part) for part in labels]
+    binary = sizes == [2, 2] and weight is None and y.dtype.itemsize == d.dtype.itemsize == 1
+    cells = _count_bytes(y, d) if binary else count_cells(codes, sizes, weight)
     return ConfusionCounts(cells, classes=labels[0], decisions=labels[1])
 
 
@@ -401,8 +391,6 @@ class BinaryCounts(Result):
     def __post_init__(self):
         arrays = [_cell_array(getattr(self, name), name) for name in _CELLS]
         arrays = np.broadcast_arrays(*arrays)
-        if sum(float(a.max()) for a in arrays if a.size) >= 2**62:
-            check_total(np.stack(arrays), "tp, fp, fn, tn", 0)
         for name, value in zip(_CELLS, arrays):
             object.__setattr__(self, name, value[()])
 
@@ -561,7 +549,7 @@ def _cell_array(value, name: str) -> np.ndarray:
     if array.size and not (array.min() >= 0 and (array.dtype.kind != "f" or array.max() < np.inf)):
         hint = "; for two arrays of labels use BinaryCounts.from_labels(y_true, decisions)" * (array.ndim > 0)
         raise ValueError(f"{name}: counts must be finite numbers and at least 0, got {array}{hint}")
-    return wide(array, name)
+    return wide(array)
 
 # %% ../nbs/01_confusion.ipynb #4557adac
 @result

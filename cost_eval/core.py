@@ -15,17 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce
 from html import escape
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    TypeVar,
-    cast,
-    dataclass_transform,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
@@ -64,13 +54,8 @@ class Row(Protocol[Item]):
     def __contains__(self, item: object, /) -> bool:
         "Of any thing it can be asked: a text could not."
 
-    @overload
     def __getitem__(self, index: int, /) -> Item:
         "One of them."
-
-    @overload
-    def __getitem__(self, index: slice, /) -> object:
-        "Some of them."
 
 
 class Typed(Protocol):
@@ -126,17 +111,8 @@ Rule = Literal["as given", "bayes", "calibrated", "tuned"]
 CurveKind = Literal["roc", "pr", "lift", "gain"]
 AreaRule = Literal["exact", "trapezoid", "step"]
 Average = Literal["macro", "weighted", "harmonic", "micro"]
-IntervalMethod = Literal[
-    "auto",
-    "normal",
-    "bcost",
-    "bdelta_cost",
-    "percentile",
-    "clopper_pearson",
-    "betting",
-    "binomial_ends",
-]
-PanelName = Literal["ladder", "map", "differences", "decision curve", "reliability"]
+IntervalMethod = str  # a name of METHODS: others can be added
+PanelName = Literal["ladder", "map", "differences"]
 
 # %% ../nbs/00_core.ipynb #5eceeb6b
 def dense(values, name: str) -> np.ndarray:
@@ -183,13 +159,10 @@ def label_array(values, name: str) -> np.ndarray:
 
 def _one_column(values) -> str:
     "How to make one column of what has several, or one in two dimensions."
-    if type(values).__module__.startswith("cost_eval."):
-        return f"a {type(values).__name__} stands elsewhere; give the labels or numbers themselves"
     if hasattr(values, "columns"):
         return f"give the column that is meant, such as values[{list(values.columns)[-1]!r}]"
     if np.shape(values) == ():
-        several = np.iterable(values) and not isinstance(values, (str, bytes))
-        return "give list(values)" if several else "give a list or an array with one for each sample"
+        return "give list(values), with one for each sample"
     return "give numpy.ravel(values)" if np.shape(values)[-1] == 1 else "give one column, values[:, j]"
 
 
@@ -241,16 +214,13 @@ class Rows:
             return  # another length has an error of its own
         for first, index in self.known:
             counts = next((who for who, of in ((first, index), (name, own)) if _only_numbered(of)), "")
-            if set(own) == set(index):
-                said = f"has the rows of {first} in another order ({_few(own)} against {_few(index)}); "
-                said += f"unless {counts} was only numbered as it was read (then give it its ids as index), "
-            elif others or counts:
+            alike = set(own) == set(index)
+            if not alike and (others or counts):
                 continue
-            else:
-                said = f"{_few(own)} has other rows than that of {first}, {_few(index)}; "
-            said = said if counts else said.partition("unless")[0]
-            hint = "ids" if first == "ids" else f"{first}.index"
-            raise ValueError(f"{name}: its index {said}{remedy.format(first=hint)}")
+            said = f"the rows of {first} in another order" if alike else f"other rows than {first}"
+            said = f"{name}: its index has {said} ({_few(own)} against {_few(index)}); "
+            said += f"unless {counts} was only numbered (then give it its ids as index), " if counts else ""
+            raise ValueError(said + remedy.format(first="ids" if first == "ids" else f"{first}.index"))
         if self.known and not others:
             self.notes.append(
                 f"The rows of {name} and {self.known[0][0]} were taken in the order they stand in: one of "
@@ -274,17 +244,15 @@ NOTES = {  # code -> words
     "{area:.2f}). If these are the probabilities of {other!r}, give Posteriors(values, classes=[{turned}]).",
     "turned scores": "{argument}: higher values go with {other!r} (area under the ROC curve {area:.2f}). If "
     "these are the scores of {other!r}, give Scores(-values).",
-    "ids": "{repeated} of the {n} rows have an id that stood before: rows of one id vary together, and taken "
-    "one by one they make every interval too short. Give the ids as clusters=, too.",
-    "pooled": "The predictions are pooled from cross-validation: they stand for a way of making models, not "
-    "for the model in use, and the intervals leave out how much the models of other training sets would "
-    "differ (training_variation shows it; chapter 23 measures how often such an interval holds).",
+    "ids": "{repeated} of the {n} rows have an id that stood before: rows of one id vary together. Give the "
+    "ids as clusters=, too, or every interval is too short.",
+    "pooled": "The predictions are pooled from cross-validation: the intervals leave out how much the models "
+    "of other training sets would differ (training_variation shows it).",
     "class missing": "{model}: a class is missing outside one fold{so}.",
     "class small": "Class {label} has {smallest} {what}: nothing can be calibrated or tuned.",
     "no threshold": "{model}: scores need a threshold, so everybody got {constant}.",
-    "elsewhere": "{model}: its posteriors were taken to be right at the sample's shares of the classes, and "
-    'moved from there to the priors. If they are right elsewhere, Posteriors(values, priors="deployment") or '
-    "priors=shares says so.",
+    "elsewhere": "{model}: its posteriors were moved from the sample's shares of the classes to the priors. "
+    "If they are right elsewhere, Posteriors(values, priors=shares) says so.",
     "within": "{model}: {kept} of {wanted} positive decisions were within the capacity ({how}).",
     "draws": "Over {draws} draws of the folds the Monte Carlo error of the cost of {who} is still "
     "{worst:.2g} of half its interval; draws= takes more.",
@@ -292,10 +260,8 @@ NOTES = {  # code -> words
     "never seen": "The costliest error ({label} decided {decision}) was never seen for {model}; its rate is "
     "known only to be small.",
     "miscalibrated": "{model} looks miscalibrated: its posteriors taken at their word cost {more} more per "
-    "case than calibrated ones ({ends}{told}).",
+    "case than calibrated ones ({ends}).",
     "gap": "{what} of {model}: {first} minus {second} is {difference} ({ends}), {told}.",
-    "other priors": "Decided anew at the sample's own priors, {model} would be the cheapest: the order "
-    "depends on the priors.",
 }
 
 
@@ -349,25 +315,13 @@ def _few(labels) -> str:
     return f"[{some}{', ...' if len(labels) > 3 else ''}]"
 
 # %% ../nbs/00_core.ipynb #e937227f
-_SAME = (  # names of one rate: letters are no guide, ppv is not nearly npv
-    "recall sensitivity tpr hit_rate true_positive_rate/specificity tnr selectivity true_negative_rate/"
-    "fpr fall_out false_positive_rate false_alarm_rate/fnr miss_rate false_negative_rate/"
-    "precision ppv positive_predictive_value/npv negative_predictive_value/fdr false_discovery_rate/"
-    "for false_omission_rate/accuracy acc/error error_rate/f_beta f1 f1_score f_score"
-)
-
-
 def unknown_name(value, known, name: str) -> str:
     "What to say of a name that is not among the known ones: the nearest of them, or all."
-    known, low = [str(k) for k in known], [str(k).lower() for k in known]
-    rate = str(value).lower().removeprefix("--min-").replace("-", "_").replace(" ", "_")
-    same = next((names.split() for names in _SAME.split("/") if rate in names.split()), None)
-    near = difflib.get_close_matches(str(value).lower(), low, n=3, cutoff=0.5)
-    near = near if same is None else [k for k in low if k.removeprefix("--min-") in same]
-    near = [k for k in known if k.lower() in near]
+    named = {str(k).lower(): str(k) for k in known}
+    near = difflib.get_close_matches(str(value).lower(), named, n=3, cutoff=0.75)  # ppv is not nearly npv
     if near:
-        return f"{name}: {value!r} is unknown; did you mean {' or '.join(map(repr, near))}?"
-    return f"{name}: {value!r} is unknown; there are {', '.join(known)}"
+        return f"{name}: {value!r} is unknown; did you mean {' or '.join(repr(named[k]) for k in near)}?"
+    return f"{name}: {value!r} is unknown; there are {', '.join(named.values())}"
 
 
 def argument_of(error: Exception | str) -> str:
@@ -438,16 +392,13 @@ def typed_number(text: str) -> int | float:
 
 
 def _no_number(array: np.ndarray) -> str:
-    "The first entry that cannot be read as a number, or that all could, and what to give instead."
-    entries = array.ravel().tolist()
-    for i, entry in enumerate(entries):
+    "The first entry that cannot be read as a number, or the kind of all, and what to give instead."
+    for i, entry in enumerate(array.ravel().tolist()):
         try:
             float(entry)
         except (TypeError, ValueError):
-            place = f" at position {i}" if len(entries) > 1 else ""
-            words = " without units, words and separators of thousands" * isinstance(entry, str)
-            return f"{entry!r:.60}{place}; give numbers{words}"
-    return f"{array.dtype} such as {entries[:1]}; give numpy.asarray(values, float)"
+            return f"{entry!r:.60} at position {i}; give numbers without units, words and separators"
+    return f"{array.dtype}; give numpy.asarray(values, float)"
 
 
 def check_within(value, name: str, low, high, where: str):
@@ -470,16 +421,14 @@ def check_within(value, name: str, low, high, where: str):
 def check_integer(value, name: str, low: int = 0, high: float = 2**63 - 1, *, hint: str = "") -> int:
     "`value` as an int if it is a whole number of the range (ends included)."
     try:
-        whole = operator.index(value)
+        whole: Any = operator.index(value)
     except TypeError:
-        number = check_range(value, name, shape=())
-        whole = int(number)
-        if whole != number:
-            raise ValueError(f"{name}: must be a whole number, got {value}{hint and '; ' + hint}") from None
-    if not low <= whole <= high:
+        whole = check_range(value, name, shape=())
+    if whole != int(whole) or not low <= whole <= high:
         limits = f"at least {low}" if whole < low and high == 2**63 - 1 else f"from {low} to {high:g}"
-        raise ValueError(f"{name}: must be {limits}, got {whole}{hint and '; ' + hint}")
-    return whole
+        limits = limits if whole == int(whole) else "a whole number"
+        raise ValueError(f"{name}: must be {limits}, got {value}{hint and '; ' + hint}")
+    return int(whole)
 
 
 def generator(rng) -> np.random.Generator:
@@ -519,15 +468,20 @@ def check_addable(values: np.ndarray, name: str) -> None:
         raise ValueError(f"{name}: {largest:g} is too large to be added up; give at most {LARGEST:g}")
 
 
+def _all_good(values: np.ndarray, good: np.ndarray, name: str, remedy: str) -> None:
+    "`ValueError` naming the first value that is not good."
+    if not good.all():
+        first = int(np.argmin(good))
+        raise ValueError(f"{name}: {values[first]:g} at position {first}; {remedy}")
+
+
 def check_weights(sample_weight, n: int) -> Any:
     "`None`, or `n` finite, non-negative weights as floats."
     if sample_weight is None:
         return None
     weight = check_1d(numbers(sample_weight, "sample_weight"), "sample_weight", n)
     good = np.isfinite(weight) & (weight >= 0)
-    if not good.all():
-        first = int(np.argmin(good))
-        raise ValueError(f"sample_weight: {weight[first]:g} at position {first}; they are finite, at least 0")
+    _all_good(weight, good, "sample_weight", "they are finite, at least 0")
     check_addable(weight, "sample_weight")
     return weight
 
@@ -538,9 +492,7 @@ def check_scores(scores, n: int | None = None) -> np.ndarray:
     if given.dtype.kind in "iu" and given.size and max(abs(int(given.min())), abs(int(given.max()))) > 2**53:
         raise ValueError("scores: integers beyond 2**53 would be rounded and tie; rescale or rank them first")
     values = numbers(given, "scores")
-    if np.isnan(values).any():
-        first = int(np.argmax(np.isnan(values)))
-        raise ValueError(f"scores: NaN at position {first}; drop these samples or give them a score")
+    _all_good(values, ~np.isnan(values), "scores", "drop these samples or give them a score")
     return values
 
 
@@ -549,9 +501,7 @@ def check_losses(losses, name: str, least: int = 1) -> np.ndarray:
     x = check_1d(numbers(losses, name), name)
     if len(x) < least:
         raise ValueError(f"{name}: at least {least} losses are needed, got {len(x)}; wait for the next")
-    if not np.isfinite(x).all():
-        bad = int(np.argmin(np.isfinite(x)))
-        raise ValueError(f"{name}: {x[bad]:g} at position {bad}; find out a missing loss, do not drop it")
+    _all_good(x, np.isfinite(x), name, "find out a missing loss, do not drop it")
     return x
 
 
@@ -585,13 +535,10 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
     labels = check_1d(values, name, n)
     if labels.dtype == bool:
         return labels
-    if labels.dtype.kind not in "biuf":
-        codes = positions(labels, (0, 1))
-        labels = labels if codes is None else codes
-    positive = labels == 1
-    if labels.dtype.kind not in "biuf" or not (positive | (labels == 0)).all():
+    codes = labels if labels.dtype.kind in "iuf" else positions(labels, (0, 1))
+    if codes is None or not ((positive := codes == 1) | (codes == 0)).all():
         some = list(dict.fromkeys(labels.tolist()))
-        if any(is_missing(v) for v in some):
+        if any(map(is_missing, some)):
             raise ValueError(f"{name}: missing values (None or NaN) among the labels; {VERIFICATION_BIAS}")
         raise ValueError(f"{name}: expected 0/1 or booleans, got {some[:4]}; give {name} == label")
     return positive
@@ -629,9 +576,6 @@ def positive_labels(y_true, classes) -> np.ndarray:
 
 # %% ../nbs/00_core.ipynb #9de5ccbb
 BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's cache
-TABLE = 1 << 20  # integer labels within such a range are looked up in a table
-
-
 def label_list(given, name: str) -> list:
     "A list of distinct labels from what the caller gave; a text is a row of letters."
     labels = label_array(list(given) if isinstance(given, str) else given, name)
@@ -649,22 +593,11 @@ def written(label) -> str:
 
 
 def integer_codes(values: np.ndarray, labels: list) -> np.ndarray | None:
-    "Positions of integers among integer labels by look-up; None where they fit no table or are unknown."
-    if values.dtype.kind not in "biu" or not values.size:
+    "Labels that are their own positions, 0 to K - 1; None where they are not."
+    if values.dtype.kind not in "biu" or not values.size or labels != list(range(len(labels))):
         return None
-    if not all(isinstance(label, (int, np.integer)) for label in labels):
-        return None
-    values, labels = values.view(np.uint8) if values.dtype == bool else values, list(map(int, labels))
-    low, high = int(values.min()), int(values.max())
-    if labels == list(range(len(labels))) and 0 <= low and high < len(labels):
-        return values
-    smallest, largest = min(labels), max(labels)
-    if not smallest <= low <= high <= largest <= smallest + TABLE:
-        return None
-    table = np.full(largest - smallest + 1, -1)
-    table[[label - smallest for label in labels]] = np.arange(len(labels))
-    codes = table[offsets(values, smallest)]
-    return codes if codes.min() >= 0 else None
+    values = values.view(np.uint8) if values.dtype == bool else values
+    return values if 0 <= values.min() and values.max() < len(labels) else None
 
 
 def positions(array: np.ndarray, labels) -> np.ndarray | None:
@@ -889,9 +822,8 @@ def labelled(table, name: str) -> tuple:
     if isinstance(table, LabelledTable):
         return table.array, table.classes, table.decisions
     if hasattr(table, "columns") and hasattr(table, "index"):
-        if axis_kind(table.index.name) == "decision" or axis_kind(table.columns.name) == "class":
-            raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
         rows, columns = tuple(table.index.tolist()), tuple(table.columns.tolist())
+        refuse_turned(name, axis_kind(table.index.name), axis_kind(table.columns.name))
         refuse_twice(name, rows=rows, columns=columns)
         return table.to_numpy(), rows, columns
     if hasattr(table, "to_matrix"):
@@ -904,6 +836,12 @@ def refuse_twice(name: str, **axes):
     for axis, labels in axes.items():
         if len(set(labels)) < len(labels):
             raise ValueError(f"{name}: the frame has {axis} with one label, {list(labels)}; rename them")
+
+
+def refuse_turned(name: str, below: str, beside: str):
+    "`ValueError` for a frame whose axes say that decisions are in its rows."
+    if below == "decision" or beside == "class":
+        raise ValueError(f"{name}: rows must be true classes and columns decisions; pass frame.T")
 
 # %% ../nbs/00_core.ipynb #4aad0a95
 def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | slice:
@@ -936,7 +874,7 @@ _AXES = "classes", "decisions"
 def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tuple[np.ndarray, np.ndarray]:
     "Counts (..., K, M), or joint counts (..., K, M, M), and costs (..., K, M), in the order of the costs."
     table, classes, decisions = labelled(counts, name)
-    values, wanted_classes, wanted_decisions = cost_table(costs, classes)
+    values, wanted_classes, wanted_decisions = cost_table(costs)
     if wanted_classes is not None and values.ndim > 2:
         raise ValueError(f"costs: of {len(values)} single rows, {NO_ROWS}")
     shape = values.shape[-2:]
@@ -961,33 +899,19 @@ def check_counts(
         raise ValueError(f"{name}: expected numbers {letters}, got shape {array.shape} of {array.dtype}")
     if shape is not None and array.shape[-axes:] != tuple(shape):
         got, want = (" x ".join(map(str, sizes)) for sizes in (array.shape[-axes:], shape))
-        turned = axes == 2 and array.shape[-2:] == tuple(shape)[::-1]
-        hint = "; they look transposed, rows are true classes (or the costs: np.asarray(costs).T)"
-        hint = hint if turned else ""
+        hint = "; they look transposed, rows are true classes" * (array.shape[-2:] == tuple(shape)[::-1])
         raise ValueError(f"{name}: {got}, but {want} (classes x decisions) are needed{hint}")
     if array.size and not (array.min() >= 0 and array.max() < np.inf):
         raise ValueError(f"{name}: negative, infinite or NaN entries; counts are finite and at least 0")
-    array = wide(array, name)
-    check_total(array, name, tuple(range(-axes, 0)))
+    array = wide(array)
     if whole and array.dtype.kind == "f" and (array != np.rint(array)).any():
         bad = array[array != np.rint(array)].flat[0]
         raise ValueError(f"{name}: whole numbers are needed, got {bad:g}; of weights use loss_interval")
     return array
 
 
-def check_total(array: np.ndarray, name: str, axes) -> None:
-    "`ValueError` where whole counts add up, over some axes, to more than 64 bits hold."
-    if array.dtype.kind not in "iu" or not array.size or float(array.max()) * array.size < 2**63:
-        return
-    total = array.sum(axes, dtype=float).max()
-    if total >= 2**63:
-        raise ValueError(f"{name}: {total:.6g} samples, more than 2**63 - 1; give the counts as floats")
-
-
-def wide(array: np.ndarray, name: str) -> np.ndarray:
+def wide(array: np.ndarray) -> np.ndarray:
     "Counts in 64 bits: sums of 8-bit counts would run over."
-    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
-        raise ValueError(f"{name}: {array.max()} is beyond 2**63 - 1, the largest count")
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
 
 # %% ../nbs/00_core.ipynb #core0cst2
@@ -999,61 +923,32 @@ NO_ROWS = (
 )
 
 
-def cost_table(costs, classes=None, name: str = "costs") -> tuple:
-    """Costs as floats (..., K, M) that allow a choice, and the labels of classes and decisions (or None).
-
-    `classes` are labels of the problem: they tell which way round a frame is that does not say it itself.
-    """
+def cost_table(costs, name: str = "costs") -> tuple:
+    "Costs as floats (..., K, M) that allow a choice, and the labels of classes and decisions (or None)."
     if isinstance(costs, LabelledTable):
         return costs.array, costs.classes, costs.decisions
     if isinstance(costs, Mapping):
-        if set(costs) & set(OUTCOMES):
-            return _outcome_costs(costs, name)
-        return _one_last(*_nested_costs(costs, name))
+        return _outcome_costs(costs, name), None, None
     if hasattr(costs, "columns") and not bare_frame(costs):
-        values, rows, columns = frame_costs(costs, classes, name)
-        return _one_last(cost_values(values, name), rows, columns)
+        return frame_costs(costs, name)
     values = dense(costs, name)
-    if values.ndim == 0 and values.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: a matrix (K, M), a frame or a mapping is needed, got {costs!r:.60}")
     if values.ndim == 0:
-        number = f"{costs!r:.60}"
-        raise ValueError(f"{name}: {number} is one number; of fn to fp give CostMatrix.from_ratio({number})")
+        ratio = f"; of fn to fp give CostMatrix.from_ratio({values})" * (values.dtype.kind in "biuf")
+        raise ValueError(f"{name}: a matrix, frame or dict(fp=, fn=) is needed, got {costs!r:.60}{ratio}")
     return cost_values(values, name), None, None
 
 
-def _outcome_costs(costs: Mapping, name: str) -> tuple:
+def _outcome_costs(costs: Mapping, name: str) -> np.ndarray:
     "The table of a mapping from fp, fn, tp, tn to numbers."
-    for key in costs:
-        if key not in OUTCOMES:
-            raise ValueError(unknown_name(key, OUTCOMES, name))
     for key in ("fp", "fn"):
         if key not in costs:
             raise ValueError(f"{name}: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
+    for key in costs:
+        check_choice(key, OUTCOMES, name)
     fp, fn, tp, tn = (numbers(costs.get(key, 0), f"{name}[{key!r}]") for key in OUTCOMES)
     if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
         raise ValueError(f"{name}: of single rows, {NO_ROWS}")
-    return cost_values([[tn, fp], [fn, tp]], name), None, None
-
-
-def _nested_costs(costs: Mapping, name: str) -> tuple:
-    "The table of a mapping from classes to mappings from decisions to numbers."
-    rows = list(costs.values())
-    if not rows or not all(isinstance(row, Mapping) and set(row) == set(rows[0]) for row in rows):
-        ways = "dict(fp=..., fn=...), or {class: {decision: cost}} with every decision for each class"
-        raise ValueError(f"{name}: the keys {list(costs)[:5]} are unknown; give {ways}")
-    values = [[row[decision] for decision in rows[0]] for row in rows]
-    return cost_values(values, name), tuple(costs), tuple(rows[0])
-
-
-def _one_last(values, rows: tuple, columns: tuple) -> tuple:
-    "A table whose labels are 1 and 0, or True and False: the positive class second, whatever order they had."
-    known = [written(label) for label in rows]
-    if known not in (["1", "0"], ["True", "False"]):
-        return values, rows, columns
-    order = list(range(len(columns)))
-    order[:2] = order[:2] if [written(label) for label in columns[:2]] != known else (1, 0)
-    return values[::-1, order], rows[::-1], tuple(columns[j] for j in order)
+    return cost_values([[tn, fp], [fn, tp]], name)
 
 
 def bare_frame(frame) -> bool:
@@ -1062,50 +957,32 @@ def bare_frame(frame) -> bool:
     return all(_only_numbered(axis) and not axis_kind(axis.name) for axis in axes)
 
 
-def frame_costs(frame, classes, name: str) -> tuple:
-    "The cells of a frame with classes in rows, and the labels of classes and decisions."
-    values, rows, columns, kinds = frame_parts(frame, name)
-    turned = decisions_in_rows(rows, columns, kinds, classes)
-    if turned is None:
-        told = f"rows {rows} and columns {columns} of the frame do not tell which are classes"
-        ways = "name the index 'class' (in a file its corner, class \\ decision), frame.rename_axis('class')"
-        raise ValueError(f"{name}: {told}; {ways}, or give CostMatrix.from_frame(frame, classes=...)")
-    if turned:
-        values, rows, columns = values.T, columns, rows
-    known = {written(label): label for label in rows}
-    return values, tuple(rows), tuple(known.get(written(label), label) for label in columns)
-
-
-def frame_parts(frame, name: str) -> tuple:
-    "Cells of a table, labels of its rows (in the index or a column of text) and columns, what each holds."
+def frame_costs(frame, name: str) -> tuple:
+    """The costs of a table, true classes in its rows (named in the index, or a column of text), and the
+    labels of classes and decisions.
+    """
     columns, index = list(frame.columns), cast(Any, getattr(frame, "index", None))
     bare = not hasattr(index, "tolist") or (_only_numbered(index) and not axis_kind(index.name))
     texts = [c for c in columns if bare and dense(frame[c], name).dtype.kind not in "biuf"]
     texts = texts or [c for c in columns if bare and axis_kind(c)]
     if len(texts) == 1 and len(columns) > 2:
-        corner, rows = texts[0], dense(frame[texts[0]], name).tolist()
+        corner, rows, across = texts[0], dense(frame[texts[0]], name).tolist(), None
         columns = [c for c in columns if c != corner]
         values = np.column_stack([numbers(frame[c], name) for c in columns])
-        across = None
     else:
-        rows = list(range(len(frame))) if index is None or not hasattr(index, "tolist") else index.tolist()
+        rows = index.tolist() if hasattr(index, "tolist") else list(range(len(frame)))
         corner, across = getattr(index, "name", None), getattr(frame.columns, "name", None)
         values = frame.to_numpy()
     refuse_twice(name, rows=rows, columns=columns)
     below, _, beside = str(corner).partition("\\")  # the corner of a sheet: rows \\ columns
-    return values, rows, columns, (axis_kind(below), axis_kind(beside) if beside else axis_kind(across))
-
-
-def decisions_in_rows(rows, columns, kinds, classes=None) -> bool | None:
-    "Is a frame of costs the other way round? By the names of its axes, or its labels; None if unknown."
-    if kinds[0] == "decision" or kinds[1] == "class":
-        return True
-    classes = () if classes is None else classes
-    below, beside, wanted = (set(map(written, labels)) for labels in (rows, columns, classes))
-    if any(kinds) or below <= beside:
-        return False
-    here, across = wanted <= below, wanted <= beside
-    return across if here != across else None
+    known = {written(label): label for label in rows}
+    more = set(map(written, columns)) < set(known)  # decisions that are no classes: named in the columns
+    sides = axis_kind(below), axis_kind(beside or across)
+    refuse_turned(name, *(("decision", "") if more and not any(sides) else sides))
+    if [*known] in (["1", "0"], ["True", "False"]):
+        raise ValueError(f"{name}: the second class is the positive one, here {rows[1]}; turn the rows")
+    decisions = tuple(known.get(written(label), label) for label in columns)
+    return cost_values(values, name), tuple(rows), decisions
 
 
 def is_stack(costs) -> bool:
@@ -1117,11 +994,10 @@ def is_stack(costs) -> bool:
 
 def costs_and_priors(costs, priors) -> tuple:
     "Costs (..., K, M), the labels of their classes (or None), and priors (..., K) in their order."
-    named = isinstance(priors, Mapping) or hasattr(priors, "to_dict")
-    values, classes, _ = cost_table(costs, list(dict(priors)) if named else None)
-    many = len(priors) if named else (np.shape(priors) or (2,))[-1]
+    values, classes, _ = cost_table(costs)
     if classes is None:
-        refuse_rows(values, many)
+        named = isinstance(priors, Mapping) or hasattr(priors, "to_dict")
+        refuse_rows(values, len(priors) if named else (np.shape(priors) or (2,))[-1])
     return values, classes, check_priors(priors, values.shape[-2], classes=classes)
 
 
@@ -1129,24 +1005,19 @@ def refuse_rows(values: np.ndarray, n_classes: int, n: int | None = None, name: 
     "`ValueError` for costs without names that have a row for each of the `n` samples and not for each class."
     rows, columns = values.shape[-2:]
     if rows != n_classes and (rows > max(columns, n_classes) or (rows == n and rows != columns)):
-        raise ValueError(no_matrix(values.shape, name, 0 if rows == n else n_classes))
+        raise ValueError(no_matrix(values.shape, name))
 
 
-def no_matrix(shape: tuple, name: str = "costs", n_classes: int = 0) -> str:
-    "What to say of an array that has no row for each class; first, if it is small and has a column for each."
+def no_matrix(shape: tuple, name: str = "costs") -> str:
+    "What to say of an array that has no row for each class."
     forms = {1: "ExampleCosts(fp=..., fn=costs)", 2: "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1])"}
     form = forms.get(len(shape), "ExampleCosts.from_array(costs), of shape (N, K, M)")
     if len(shape) == 2 and shape[1] == 4:
-        form = (
-            "ExampleCosts(fp=costs[:, 0], fn=costs[:, 1], tp=costs[:, 2], tn=costs[:, 3]) of the columns "
-            "FP, FN, TP, TN"
-        )
-    turned = len(shape) == 2 and shape[0] <= 20 and shape[1] == n_classes
-    likely = f"classes and decisions look exchanged, give np.asarray({name}).T if its columns are the classes"
+        form = f"{form[:-1]}, tp=costs[:, 2], tn=costs[:, 3]) of the columns FP, FN, TP, TN"
     return (
-        f"{name}: shape {shape}; {likely + '; ' if turned else ''}a matrix of costs has shape (K, M), a row "
-        f"for each class and at least two decisions (CostMatrix({name}) says that they are classes, seen or "
-        f"not). Costs of single rows are not guessed: say {form}"
+        f"{name}: shape {shape}; a matrix of costs has shape (K, M), a row for each class and at least two "
+        f"decisions (CostMatrix({name}) says that they are classes; if its columns are, give "
+        f"np.asarray({name}).T). Costs of single rows are not guessed: say {form}"
     )
 
 
@@ -1170,10 +1041,9 @@ def check_costs(costs, K: int | None = None, M: int | None = None, name: str = "
     rows, columns = values.shape[-2:]
     if labels is None and K is not None:
         refuse_rows(values, K, name=name)
-    if (K is not None and rows != K) or (M is not None and columns != M):
-        turned = rows != columns and (columns, rows) == (K or columns, M or rows)
+    if (rows, columns) != (K or rows, M or columns):
         want = f"{K or 'any'} classes (rows) x {M or 'any'} decisions (columns)"
-        raise ValueError(f"{name}: {rows} x {columns}, not {want}{'; they look transposed' * turned}")
+        raise ValueError(f"{name}: {rows} x {columns}, not {want}")
     return values
 
 
@@ -1203,9 +1073,8 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
     if isinstance(priors, Mapping) or (hasattr(priors, "index") and hasattr(priors, "to_dict")):
         priors = dict(priors)
         wanted = tuple(range(len(priors) if K is None else K)) if classes is None else tuple(classes)
-        given = tuple(priors)
-        values = numbers([priors[label] for label in given], name)
-        priors = values[order_of(given, wanted, name, "the classes", "classes")]
+        values = numbers(list(priors.values()), name)
+        priors = values[order_of(tuple(priors), wanted, name, "the classes", "classes")]
     p = numbers(priors, name)
     if p.ndim == 0 and K is not None and K != 2:
         raise ValueError(f"{name}: one number is for two classes, there are {K}; give one each")
@@ -1216,13 +1085,10 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
         many = "one prior per class" if K is None else f"{K} priors, one per class"
         raise ValueError(f"{name}: expected {many}, got shape {p.shape}")
     rows = p.reshape(-1, p.shape[-1])
-    bad = ~(np.isfinite(rows).all(1) & (rows >= 0).all(1))
-    if bad.any():
-        raise ValueError(f"{name}: must be finite and not negative, got {rows[bad.argmax()]}")
-    total = rows.sum(1)
-    off = np.abs(total - 1) > 1e-6
-    if off.any():
-        raise ValueError(f"{name}: sum to {total[off.argmax()]:.6g}, not 1; divide them by their sum")
+    good = np.isfinite(rows).all(1) & (rows >= 0).all(1) & (np.abs(rows.sum(1) - 1) <= 1e-6)
+    if not good.all():
+        got = f"{rows[good.argmin()]}, which sum to {rows[good.argmin()].sum():.6g}"
+        raise ValueError(f"{name}: must be finite, not negative and sum to 1, got {got}; divide by the sum")
     return p
 
 
@@ -1311,12 +1177,6 @@ def cheapest(p: np.ndarray, costs: np.ndarray, eps) -> np.ndarray:
         tied = even(p[rows][:, None], np.moveaxis(more, 1, 2), some)
         best[rows] = tied.shape[1] - 1 - tied[:, ::-1].argmax(1)
     return best
-
-
-def cheapest_shared(cost: np.ndarray) -> np.ndarray:
-    "1 for the cheapest in each row of costs (B, S), shared among those that differ by no more than rounding."
-    cheapest = cost <= cost.min(axis=1, keepdims=True) + 1e-12 * np.abs(cost).max()
-    return cheapest / cheapest.sum(axis=1, keepdims=True)
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -1500,9 +1360,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        return frame.head(12).to_html(index=False, float_format=four_digits) + (
-            f"{len(frame)} rows" if len(frame) > 12 else ""
-        )
+        more = f"{len(frame)} rows" * (len(frame) > 12)
+        return frame.head(12).to_html(index=False, float_format=four_digits) + more
 
 
 class TooFew(ValueError):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import Any
 
 from .core import DataFrame, Frame, Labels, Matrix, Numbers, Priors, Value, Vector
 
@@ -34,7 +34,6 @@ from cost_eval.core import (
     encode,
     ends_of_rows,
     frame_costs,
-    label_list,
     no_matrix,
     numbers,
     one_prior,
@@ -183,10 +182,8 @@ class CostMatrix(LabelledTable):
         """
         classes = tuple(priors.keys()) if hasattr(priors, "keys") else None
         p = check_priors(priors, classes=classes)
-        if p.ndim != 1 or len(p) < 2:
-            raise ValueError(f"priors: one for each of two classes or more is needed, got shape {p.shape}")
-        if not p.all():
-            raise ValueError(f"priors: class {p.argmin()} has prior 0, and its errors an infinite cost")
+        if p.ndim != 1 or len(p) < 2 or not p.all():
+            raise ValueError(f"priors: one above 0 for each of two classes or more, got {p.tolist()}")
         return cls((1 - np.eye(len(p))) / (len(p) * p[:, None]), classes=classes)
 
     @classmethod
@@ -254,19 +251,13 @@ class CostMatrix(LabelledTable):
         return cls(costs, classes=classes, decisions=decisions).standardized()
 
     @classmethod
-    def from_frame(cls, frame: Frame, *, classes: Labels | str | None = None) -> "CostMatrix":
+    def from_frame(cls, frame: Frame) -> "CostMatrix":
         """From a pandas DataFrame: classes in the index, decisions in the columns.
-
-        `classes` says which labels are classes; without it, a frame whose labels do not tell classes from
-        decisions is refused. One that lies on its side is turned, and one that is only numbered has classes
-        in its rows, as an array has.
 
         Parameters
         ----------
         frame : DataFrame
             (K, M) costs
-        classes : sequence, optional
-            the labels of the classes, in any order
 
         Returns
         -------
@@ -276,12 +267,9 @@ class CostMatrix(LabelledTable):
         Raises
         ------
         ValueError
-            For a frame that does not tell which labels are the classes, or has others.
+            For a frame with decisions in its rows.
         """
-        values, rows, columns = frame_costs(frame, classes, "frame")
-        wanted = list(rows) if classes is None else label_list(classes, "classes")
-        if set(rows) != set(wanted):
-            raise ValueError(f"classes: the frame has the classes {list(rows)}, not {wanted}; give these")
+        values, rows, columns = frame_costs(frame, "frame")
         return cls(values, classes=rows, decisions=columns)
 
     def to_frame(self) -> DataFrame:
@@ -300,9 +288,9 @@ class CostMatrix(LabelledTable):
 
 
 def _plain_table(costs, name: str = "costs"):
-    "`costs`, unless it is a data frame, which may be either way round."
+    "`costs`, unless it is a data frame, whose labels have their own door."
     if hasattr(costs, "columns"):
-        raise ValueError(f"{name}: a data frame may be either way round; give CostMatrix.from_frame(frame)")
+        raise ValueError(f"{name}: a data frame names its rows; give CostMatrix.from_frame(frame)")
     return costs
 
 # %% ../nbs/02_costs.ipynb #excosts1
@@ -360,13 +348,12 @@ class ExampleCosts(LabelledTable):
         cells = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
         rows = Rows()
         values = {name: numbers(rows.meet(name, value), name) for name, value in cells.items()}
-        sizes = {name: len(value) for name, value in values.items() if value.ndim == 1}
-        if any(value.ndim > 1 for value in values.values()) or len(set(sizes.values())) > 1:
-            shapes = {name: value.shape for name, value in values.items()}
+        shapes = {name: value.shape for name, value in values.items()}
+        if max(map(len, shapes.values())) > 1 or len({*shapes.values()} - {()}) > 1:
             raise ValueError(f"fp, fn, tp, tn: (N,) of one length or one number each, got {shapes}")
-        n = next(iter(sizes.values()), 1)
+        n = max(shapes.values()) or 1
         table = np.stack([np.broadcast_to(value, n) for value in values.values()], axis=-1)
-        self._fill(table.reshape(n, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
+        self._fill(table.reshape(-1, 2, 2), classes, decisions, rows.known[-1][1] if rows.known else None)
 
     @classmethod
     def from_array(
@@ -406,16 +393,8 @@ class ExampleCosts(LabelledTable):
     def __len__(self) -> int:
         return len(self.array)
 
-    @overload
-    def __getitem__(self, index: int | np.integer) -> CostMatrix:
-        "Of one sample."
-
-    @overload
-    def __getitem__(self, index: slice | Labels) -> "ExampleCosts":
-        "Of several."
-
-    def __getitem__(self, index: Any) -> "ExampleCosts | CostMatrix":
-        "The costs of some of the samples."
+    def __getitem__(self, index: Any) -> Any:
+        "The costs of some of the samples, or a `CostMatrix` of one."
         same_rows(costs=self, index=index)
         index = np.asarray(index) if row_labels(index) is not None else index
         picked = self.array[index]
@@ -504,15 +483,14 @@ def as_costs(
     Parameters
     ----------
     costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
-        (K, M), classes in rows; a frame of pandas or polars, also the other way round where its axes or
-        labels tell (one whose rows and columns are only numbered is read as the array);
-        dict(fp=, fn=, tp=0, tn=0) of numbers, or of columns (N,) for the costs of each row (a frame of such
-        columns, too); or {class: {decision: cost}}
+        (K, M), classes in rows; a frame of pandas or polars (one whose rows and columns are only numbered is
+        read as the array); dict(fp=, fn=, tp=0, tn=0) of numbers, or of columns (N,) for the costs of each
+        row (a frame of such columns, too)
     y_true : array_like, optional
         (N,) labels of the samples: costs of single rows must have their number, and an array of N rows is
         taken for a matrix only where it can be one
     classes : sequence or CostMatrix, optional
-        labels of the problem, by which a frame is turned; default: those in `y_true`. With a `CostMatrix` the
+        labels of the problem; default: those in `y_true`. With a `CostMatrix` the
         answer has its classes and decisions, in its order, and takes them by position if it has no names
     one : bool, default False
         refuse costs of single rows
@@ -525,12 +503,12 @@ def as_costs(
     Raises
     ------
     ValueError
-        For one number, a frame that can be read either way, an array that has no row for each class.
+        For one number, a frame with decisions in its rows, an array that has no row for each class.
 
     Examples
     --------
-    >>> as_costs({"well": {"wait": 0, "treat": 1}, "ill": {"wait": 20, "treat": 0}}).array.tolist()
-    [[0.0, 1.0], [20.0, 0.0]]
+    >>> as_costs({"fp": 5, "fn": 20}).array.tolist()
+    [[0.0, 5.0], [20.0, 0.0]]
     >>> as_costs({"fp": 5, "fn": [20, 300]})
     ExampleCosts(<2 samples, 2 x 2>, classes=[0, 1], decisions=[0, 1])
     """
@@ -552,7 +530,7 @@ def as_costs(
         return costs
     if y_true is not None and classes is None:
         classes = seen_labels(y_true)
-    array, rows, columns = cost_table(costs, classes)
+    array, rows, columns = cost_table(costs)
     n = None if y_true is None else len(y_true)
     if array.ndim > 2:
         raise ValueError(no_matrix(array.shape))
@@ -616,9 +594,7 @@ def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | N
         raise ValueError("priors: None, and no samples whose shares they could be; give one for each class")
     if sizes is None:
         return one_prior(priors, len(labels), labels)
-    many = check_range(check_1d(numbers(sizes, "sizes"), "sizes"), "sizes", 0, ends="[]")
-    if len(many) != len(labels):
-        raise ValueError(f"sizes: {len(many)} values for the classes {list(labels)}; one for each is needed")
+    many = np.asarray(sizes, float)
     shares = many / many.sum() if many.any() else np.full(len(many), np.nan)
     target = shares if priors is None else one_prior(priors, len(labels), labels)
     missing = [str(labels[i]) for i in np.flatnonzero((many == 0) & (target > 0))]

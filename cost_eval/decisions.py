@@ -36,9 +36,7 @@ from cost_eval.core import (
     cheapest,
     check_1d,
     check_binary,
-    check_choice,
     check_costs,
-    check_function,
     check_integer,
     check_numbered,
     check_posteriors,
@@ -54,11 +52,9 @@ from cost_eval.core import (
     is_stack,
     label_array,
     no_matrix,
-    objects,
     one_prior,
     numbered,
     plain,
-    positions,
     power_of_two,
     positive_labels,
     pyplot,
@@ -72,7 +68,7 @@ from cost_eval.core import (
     sum_rounding,
     unknown_name,
 )
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
 
 # %% ../nbs/04_decisions.ipynb #9c86b9d7
 def _framed(like, values: np.ndarray, names):
@@ -351,23 +347,16 @@ def implied_costs(threshold: float) -> CostMatrix:
     return CostMatrix.binary(fp=t, fn=1 - t)
 
 # %% ../nbs/04_decisions.ipynb #66966e7f
-def _class_weights(size: np.ndarray, priors, classes) -> np.ndarray:
-    "What one sample of each class weighs in a mean over samples, (K,)."
+def _class_weights(curve: ThresholdCounts, priors, classes) -> np.ndarray:
+    "What one sample of each class weighs in a mean over samples, (2,)."
+    size = np.array([np.ravel(curve.counts.n)[0], np.ravel(curve.counts.p)[0]], dtype=float)
     if not size.sum():
         raise ValueError("y_true: no samples (of positive weight), so there is no cost per sample")
     if priors is None:
-        return np.ones(len(size)) / size.sum()
-    priors = one_prior(priors, len(size), classes)
-    if np.any((size == 0) & (priors > 0)):
-        raise ValueError(f"y_true: class {np.argmin(size)} has no sample; leave priors out or add samples")
-    return priors / np.where(size > 0, size, 1)
+        return np.ones(2) / size.sum()
+    return as_priors(priors, classes or 2, sizes=size) / np.where(size > 0, size, 1)
 
 # %% ../nbs/04_decisions.ipynb #e68f2561
-def _sizes(curve: ThresholdCounts) -> np.ndarray:
-    "(2,) negatives and positives."
-    return np.array([np.ravel(curve.counts.n)[0], np.ravel(curve.counts.p)[0]], dtype=float)
-
-
 def _costs_of_rows(costs, y_true):
     "One matrix, those of single rows, or several, (..., 2, 2), of which there are not as many as rows."
     if not is_stack(costs):
@@ -491,8 +480,6 @@ class Requirement(NamedTuple):
         in [0, 1]
     cells, among : ndarray
         (K, M) of bool: the cells that are counted, and those that they are a share of
-    key : object
-        what it was called in `require`
     """
 
     name: str
@@ -500,7 +487,6 @@ class Requirement(NamedTuple):
     limit: float
     cells: np.ndarray
     among: np.ndarray
-    key: Any
 
     def parts(self, counts: np.ndarray, class_weight: Any) -> tuple:
         "The mass counted and that which it is a share of, for counts (..., K, M); the classes' weights (K,)."
@@ -540,18 +526,15 @@ _CELLS = np.array([["tn", "fp"], ["fn", "tp"]])
 def read_requirements(
     require: Mapping[Any, float] | tuple[Requirement, ...], costs: LabelledTable
 ) -> tuple[Requirement, ...]:
-    """What decisions must keep to: {"recall": 0.95}, {("ill", "home"): 0.05}, {"error": 0.02}.
+    """What decisions must keep to: {"recall": 0.95, "workload": 0.1}.
 
     At least: recall (or tpr), specificity, precision, npv. At most: fpr, fnr, workload (the share decided
-    positive), error (the share of wrong ones among the samples that got a class for a decision), and for any
-    (class, decision) the share of that class which gets that decision; 0 says that it must not occur. Rates
-    are of two classes and two decisions, errors and cells of any number.
+    positive). Of two classes and two decisions.
 
     Parameters
     ----------
     require : mapping
-        name of a rate, "error" or (class, decision) -> limit in [0, 1], pairs also as text, "ill:home"; or
-        what this function gave
+        name of a rate -> limit in [0, 1]; or what this function gave
     costs : CostMatrix or ConfusionCounts
         whose classes and decisions these are; of two the second is positive
 
@@ -562,54 +545,32 @@ def read_requirements(
     Raises
     ------
     ValueError
-        For unknown names and limits outside [0, 1], and for rates of more than two classes or decisions.
+        For unknown names and limits outside [0, 1], and for more than two classes or decisions.
 
     Examples
     --------
     >>> costs = CostMatrix.binary(fp=1, fn=9, classes=["well", "ill"], decisions=["home", "treat"])
-    >>> [str(one) for one in read_requirements({"recall": 0.95, ("ill", "home"): 0}, costs)]
-    ['recall of at least 0.95', 'share of ill decided home of at most 0']
+    >>> [str(one) for one in read_requirements({"recall": 0.95, "fpr": 0}, costs)]
+    ['recall of at least 0.95', 'fpr of at most 0']
     """
     if isinstance(require, tuple) and require and isinstance(require[0], Requirement):
         return require
     if not isinstance(require, Mapping) or not len(require):
         raise ValueError(f"require: a mapping is needed, as {{'recall': 0.95}}; got {require!r:.60}")
-    if not isinstance(costs, LabelledTable):
-        raise ValueError(f"costs: a CostMatrix, or counts with labels, is needed; got {costs!r:.60}")
-    labels = list(costs.classes), list(costs.decisions)
-    pairs = {f"{a}:{b}": (a, b) for a in labels[0] for b in labels[1]}
-    return tuple(_requirement(pairs.get(key, key), limit, *labels) for key, limit in require.items())
+    if costs.shape[-2:] != (2, 2):
+        ways = "take one class against all others, or certified_threshold(y_true, model)"
+        raise ValueError(f"require: rates are of two classes and decisions, not {costs.shape[-2:]}; {ways}")
+    return tuple(_requirement(name, limit) for name, limit in require.items())
 
 
-def _cell(key, classes: list, decisions: list) -> tuple | None:
-    "Row and column of (class, decision), whose labels are the same if they are written the same."
-    if not isinstance(key, tuple) or len(key) != 2:
-        return None
-    row, column = positions(objects([key[0]]), classes), positions(objects([key[1]]), decisions)
-    return None if row is None or column is None else (int(row[0]), int(column[0]))
-
-
-def _requirement(key, limit, classes: list, decisions: list) -> Requirement:
+def _requirement(name, limit) -> Requirement:
     "One of them."
-    limit = check_range(limit, f"require[{key!r}]", 0, 1, ends="[]", shape=())
-    shape, cell = (len(classes), len(decisions)), _cell(key, classes, decisions)
-    if cell is not None:
-        among = np.arange(shape[0])[:, None] == np.full(shape, cell[0])
-        cells = among & (np.arange(shape[1]) == cell[1])
-        return Requirement(f"share of {key[0]} decided {key[1]}", False, limit, cells, among, key)
-    if key == "error" and set(classes) <= set(decisions):
-        among = np.broadcast_to([decided in classes for decided in decisions], shape)
-        wrong = np.array([[label != decided for decided in decisions] for label in classes])
-        return Requirement("error among the answered", False, limit, among & wrong, among, key)
-    if (key[0] if isinstance(key, tuple) and key else key) in RATES and shape != (2, 2):
-        raise ValueError(f"require: {key} is of two classes and decisions, not {shape}; take one against all")
-    if key not in RATES:
-        known = [*RATES, "error", *((label, decided) for label in classes for decided in decisions)]
-        why = "error: needs a decision of the name of each class; " if key == "error" else ""
-        raise ValueError(f"require: {why}{unknown_name(key, [k for k in known if k != key], 'a rate')}")
-    least, counted, whole = RATES[key]
+    if name not in RATES:
+        raise ValueError(f"require: {unknown_name(name, RATES, 'a rate')}")
+    limit = check_range(limit, f"require[{name!r}]", 0, 1, ends="[]", shape=())
+    least, counted, whole = RATES[name]
     cells, among = (np.isin(_CELLS, text.split()) for text in (counted, whole))
-    return Requirement(key, least, limit, cells, among, key)
+    return Requirement(name, least, limit, cells, among)
 
 # %% ../nbs/04_decisions.ipynb #8d1de4f9
 def best_threshold(
@@ -663,15 +624,14 @@ def best_threshold(
     kind, costs = _float_type(scores), _costs_of_rows(costs, y_true)
     c, classes = _binary_costs(costs), costs.classes if isinstance(costs, LabelledTable) else None
     positive = positive_labels(y_true, classes)
-    curve = _attainable(threshold_counts(positive, scores, sample_weight=sample_weight))
+    curve = threshold_counts(positive, scores, sample_weight=sample_weight)
     if not isinstance(costs, ExampleCosts):
         return best_threshold_counted(curve, costs, priors=priors, require=require, kind=kind)
-    class_weight = _class_weights(_sizes(curve), priors, classes)
+    curve = _attainable(curve)
+    class_weight = _class_weights(curve, priors, classes)
     values = _own_costs(curve, c, class_weight, positive, scores, sample_weight)
     k = np.argmax(values <= values.min() + sum_rounding(values, len(positive)))
-    if require is not None:
-        asked = read_requirements(require, costs)
-        k = _under(asked, curve, class_weight, k, values)
+    k = _under(require, costs, curve, class_weight, k, values)
     return _choice(curve, k, values[k], kind)
 
 
@@ -714,26 +674,25 @@ def best_threshold_counted(
     >>> best_threshold_counted(one + two, CostMatrix.binary(fp=1, fn=3)).threshold
     0.25
     """
-    if not isinstance(curve, ThresholdCounts):
-        raise ValueError(f"curve: ThresholdCounts are needed, from threshold_counts; got {curve!r:.60}")
-    table = None if is_stack(costs) else as_costs(costs)
-    classes = None if table is None else table.classes
+    table = CostMatrix.zero_one(2) if is_stack(costs) else as_costs(costs)
     c, curve = _binary_costs(costs), _attainable(curve)
-    class_weight = _class_weights(_sizes(curve), priors, classes)
+    class_weight = _class_weights(curve, priors, table.classes)
     k = _best_corner(curve, c, class_weight)
     if require is not None:
-        asked = read_requirements(require, CostMatrix.zero_one(2) if table is None else table)
-        values = _matrix_costs(curve, c, class_weight)
-        k = _under(asked, curve, class_weight, k, values)
+        k = _under(require, table, curve, class_weight, k, _matrix_costs(curve, c, class_weight))
     cost = (class_weight[:, None] * c * curve.counts[k].to_matrix()).sum((-2, -1))
-    kind = check_choice(str(kind), ("float16", "float32", "float64"), "kind")
     return _choice(curve, k, cost, np.dtype(kind))
 
 
 def _choice(curve: ThresholdCounts, k, cost, kind: np.dtype) -> ThresholdChoice:
-    "The k-th threshold of a curve, and from where to where it decides alike."
+    """The k-th threshold of a curve, and from where to where it decides alike: the middle as a number of a
+    floating point type, or the higher end where there is none between.
+    """
     high, low = curve.thresholds[k], np.append(curve.thresholds, -np.inf)[k + 1]
-    return ThresholdChoice(_between(low, high, kind), plain(low), plain(high), plain(cost), curve.counts[k])
+    with np.errstate(invalid="ignore"):
+        middle = np.asarray(low / 2 + high / 2).astype(kind).astype(float)
+    at = plain(np.where(np.isfinite(middle) & (middle > low), middle, high))
+    return ThresholdChoice(at, plain(low), plain(high), plain(cost), curve.counts[k])
 
 # %% ../nbs/04_decisions.ipynb #4220a9b5
 def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.ndarray) -> np.ndarray:
@@ -753,28 +712,27 @@ def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> 
     for one in asked:
         here = met & one.met(counts, class_weight)
         if not here.any():
-            rate = one.rate(counts, class_weight)[met]
-            best = np.floor(1e4 * rate.max()) if one.least else np.ceil(1e4 * rate.min())
+            rate = 1e4 * one.rate(counts, class_weight)[met]
+            best = f"the best that was reached is {one.name} {np.floor(rate.max()) / 1e4:g}"
+            if not one.least:
+                best = f"the best that was reached is {one.name} {np.ceil(rate.min()) / 1e4:g}"
             told = f"no threshold has {' and '.join(map(str, asked))} on the samples that choose it"
-            best = f"the best that was reached is {one.name} {best / 1e4:g}"
             raise ValueError(f"require: {told}; {best}; loosen the limit to that or further")
         met = here
     return met
 
 
-def _under(asked: tuple, curve, class_weight, free, values: np.ndarray) -> np.ndarray:
-    "The thresholds `free`, of the least costs (..., T), or the cheapest ones that meet what is asked."
-    met = _meeting(curve, class_weight, asked)
+def _under(require, costs, curve, class_weight, free, values: np.ndarray) -> np.ndarray:
+    "The thresholds `free`, of the least costs (..., T), or the cheapest ones that meet what is required."
+    if require is None:
+        return free
+    met = _meeting(curve, class_weight, read_requirements(require, costs))
     limited = np.where(met, values, np.inf)
     least = limited.min(-1, keepdims=True) + sum_rounding(values, values.shape[-1])
     return np.where(met[free], free, np.argmax(limited <= least, axis=-1))
 
 # %% ../nbs/04_decisions.ipynb #2423cd6b
-def _between(low, high, kind: np.dtype):
-    "The middle of (low, high] as a number of a floating point type, or `high` where there is none."
-    with np.errstate(invalid="ignore"):
-        middle = np.asarray(low / 2 + high / 2).astype(kind).astype(float)
-    return plain(np.where(np.isfinite(middle) & (middle > low), middle, high))
+#| export
 
 # %% ../nbs/04_decisions.ipynb #b46f680e
 def _class_codes(y_true, shape: tuple, classes=None) -> np.ndarray:
@@ -879,7 +837,7 @@ def _newton(evaluate, theta):
     return theta
 
 # %% ../nbs/04_decisions.ipynb #c46e4904
-def _fit_affine(derivatives, n_classes, start=None):
+def _fit_affine(derivatives, n_classes):
     "alpha and beta that minimise a cross-entropy; `derivatives(theta)` gives value, gradient and Hessian."
     fix_sum = np.pad(np.full((n_classes, n_classes), 1 / n_classes), (1, 0))
 
@@ -887,12 +845,7 @@ def _fit_affine(derivatives, n_classes, start=None):
         value, gradient, hessian = derivatives(theta)
         return value, gradient, hessian + fix_sum
 
-    begin = np.append(1.0, np.zeros(n_classes))
-    if start is not None:
-        if np.shape(getattr(start, "beta_", None)) != (n_classes,):
-            raise ValueError(f"start: an AffineCalibrator fitted to {n_classes} classes, got {start!r}")
-        begin = np.append(start.alpha_, start.beta_)
-    theta = _newton(evaluate, begin)
+    theta = _newton(evaluate, np.append(1.0, np.zeros(n_classes)))
     return float(theta[0]), theta[1:] - theta[1:].mean()
 
 # %% ../nbs/04_decisions.ipynb #a994cc62
@@ -911,7 +864,7 @@ class AffineCalibrator:
     """Calibration of posteriors by softmax(alpha * log(posteriors) + beta): Ferrer (2025), eq. (35).
 
     `fit` minimises the cross-entropy, without regularisation, by Newton's method from alpha = 1,
-    beta = 0. scikit-learn's `clone` works on it.
+    beta = 0.
 
     Attributes
     ----------
@@ -932,21 +885,11 @@ class AffineCalibrator:
     array([[0.88, 0.12]])
     """
 
-    def get_params(self, deep: bool = True) -> dict:
-        "The constructor's parameters, none, as scikit-learn's `clone` asks for them."
-        return {}
-
-    def __repr__(self):
-        fitted = f"alpha_={self.alpha_:.4g}" if hasattr(self, "alpha_") else ""
-        return f"AffineCalibrator({fitted})"
-
     def fit(
         self,
         log_posteriors: Matrix,
         y_true: Labels,
         sample_weight: Vector | None = None,
-        *,
-        start: "AffineCalibrator | None" = None,
     ) -> "AffineCalibrator":
         """Find alpha and beta.
 
@@ -958,8 +901,6 @@ class AffineCalibrator:
             (N,) true classes, each at least once: 0..K-1, or labels if the columns are named
         sample_weight : array_like, optional
             (N,) finite, non-negative weights
-        start : AffineCalibrator, optional
-            fitted to similar data: where the search begins, for speed; the optimum is the same
 
         Returns
         -------
@@ -969,11 +910,11 @@ class AffineCalibrator:
         Raises
         ------
         ValueError
-            For posteriors instead of their logarithms, a class without samples, and a start that was not
-            fitted. Where the classes are separable (no finite optimum) it is a RuntimeWarning.
+            For posteriors instead of their logarithms, and a class without samples. Where the classes are
+            separable (no finite optimum) it is a RuntimeWarning.
         """
         x, y, w, self.classes_ = _calibration_data(log_posteriors, y_true, sample_weight)
-        self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1], start)
+        self.alpha_, self.beta_ = _fit_affine(lambda theta: _in_blocks(theta, x, y, w), x.shape[1])
         if _separates(self, x, y):
             said = "AffineCalibrator: the scores separate the classes without error, so the best alpha is "
             said += "infinite; the fit stopped at a finite one, whose posteriors are nearly 0 or 1"
@@ -1024,14 +965,10 @@ def _calibration_data(log_posteriors, y_true, sample_weight) -> tuple:
 # %% ../nbs/04_decisions.ipynb #b6d920b3
 def _separates(fitted, x, y) -> bool:
     "Does the fitted map put every sample's true class on top? Then a steeper map would be better still."
-
-    def on_top(b):
-        z = fitted.alpha_ * x[b] + fitted.beta_
-        own = np.take_along_axis(z, y[b, None], 1)[:, 0]
-        np.put_along_axis(z, y[b, None], -np.inf, 1)
-        return (own > z.max(1)).all()
-
-    return all(on_top(b) for b in blocks(len(y), 2**14 * x.shape[1]))
+    z = fitted.alpha_ * x + fitted.beta_
+    own = np.take_along_axis(z, y[:, None], 1)[:, 0]
+    np.put_along_axis(z, y[:, None], -np.inf, 1)
+    return bool((own > z.max(1)).all())
 
 # %% ../nbs/04_decisions.ipynb #465a8ee7
 def stratified_folds(
@@ -1039,7 +976,6 @@ def stratified_folds(
     folds: int = 5,
     *,
     clusters: Labels | None = None,
-    order: Vector | None = None,
     rng: Rng = None,
 ) -> np.ndarray:
     """Random folds of equal size that hold equal shares of each class.
@@ -1056,9 +992,6 @@ def stratified_folds(
         how many, from 2 to N, or to the number of clusters
     clusters : array_like, optional
         (N,) labels of samples that belong together: those of one cluster are in one fold
-    order : array_like, optional
-        (N,) positions of the samples in the order in which they are dealt with, as `Samples.order`: by their
-        ids, say, so that it does not matter where a row stands; None: as they stand
     rng : optional
         seed or `numpy.random.Generator` for the shuffle
 
@@ -1080,11 +1013,6 @@ def stratified_folds(
     """
     same_rows(y_true=y_true, clusters=clusters)
     y = check_1d(y_true, "y_true")
-    if order is not None:
-        fold, order = np.empty(len(y), np.intp), _permutation(order, len(y))
-        unit = None if clusters is None else check_numbered(clusters, "clusters", len(y))[1][order]
-        fold[order] = stratified_folds(y[order], folds, clusters=unit, rng=rng)
-        return fold
     y = numbered(encode(y, seen_labels(y), "y_true", "the labels"))[1]
     if clusters is not None:
         _, cluster = check_numbered(clusters, "clusters", len(y))
@@ -1096,14 +1024,6 @@ def stratified_folds(
     by_class = shuffled[np.argsort(code[shuffled], kind="stable")]
     fold[by_class] = np.arange(len(y)) % folds  # deal them out, class by class
     return fold
-
-
-def _permutation(order, n: int) -> np.ndarray:
-    "Each position once."
-    order = check_1d(order, "order", n)
-    if not np.array_equal(np.sort(order), np.arange(n)):
-        raise ValueError(f"order: each position from 0 to {n - 1} once is needed, as of np.argsort(ids)")
-    return order.astype(np.intp)
 
 
 def _cluster_folds(y: np.ndarray, cluster: np.ndarray, folds, rng) -> np.ndarray:
@@ -1195,7 +1115,7 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     Raises
     ------
     ValueError
-        For a single fold, which leaves nothing to fit on, and for a `judge` that is no function.
+        For a single fold, which leaves nothing to fit on.
 
     Examples
     --------
@@ -1204,7 +1124,6 @@ def out_of_fold(folds: Labels, judge: Callable[..., Any]) -> np.ndarray:
     array([1. , 1. , 0.5, 0.5])
     """
     fold, out = given_folds(folds), None
-    judge = check_function(judge, "judge")
     for inside, outside in fold_parts(fold):
         said = np.asarray(judge(inside, outside))
         out = np.empty((len(fold), *said.shape[1:]), said.dtype) if out is None else out

@@ -26,7 +26,7 @@ import warnings
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -36,7 +36,6 @@ from cost_eval.core import (
     check_1d,
     check_choice,
     check_flag,
-    check_numbered,
     check_weights,
     cost_table,
     encode,
@@ -49,7 +48,7 @@ from cost_eval.core import (
     which_is_positive,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
-from .decisions import AffineCalibrator, bayes_decisions, stratified_folds
+from .decisions import AffineCalibrator, bayes_decisions
 from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/61_estimators.ipynb #a4aae6b0
@@ -94,7 +93,7 @@ def cost_scorer(
     priors : float, array_like or mapping, optional
         (K,) priors of the population in which the model will decide; None: the scored samples' own. With
         decisions="bayes" posteriors are moved there from the shares of training, which the estimator must
-        say (`train_priors_` as of `CostSensitiveClassifier`, `class_prior_`, `priors_`, `class_log_prior_`)
+        say (`train_priors_` as of `CostSensitiveClassifier`, `class_prior_`, `priors_`)
     decisions : {"bayes", "predict"}, default "bayes"
         "bayes": the best decisions for the estimator's `predict_proba`; "predict": what `predict`
         returns, labels of the costs' decisions. `TunedThresholdClassifierCV` needs "predict"
@@ -184,14 +183,12 @@ def _posteriors(estimator, X, classes) -> np.ndarray:
 
 def _trained_at(estimator, classes) -> np.ndarray:
     "The shares of the classes in its training, as a fitted classifier says them."
-    inner = estimator
-    while hasattr(inner, "best_estimator_") or hasattr(inner, "steps"):
-        inner = getattr(inner, "best_estimator_", None) or inner.steps[-1][1]
-    for name in ("train_priors_", "class_prior_", "priors_", "class_log_prior_"):
-        if hasattr(inner, name):
-            known = np.asarray(getattr(inner, name), float)
+    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
+        estimator = getattr(estimator, "best_estimator_", None) or estimator.steps[-1][1]
+    for name in ("train_priors_", "class_prior_", "priors_"):
+        if hasattr(estimator, name):
             columns = encode(np.asarray(estimator.classes_), list(classes), "y", "the costs' classes")
-            return np.bincount(columns, np.exp(known) if "log" in name else known, len(classes))
+            return np.bincount(columns, np.asarray(getattr(estimator, name), float), len(classes))
     told = f"priors: {type(estimator).__name__} does not say which shares of the classes it was trained on"
     raise ValueError(f"{told}; score CostSensitiveClassifier(estimator, costs)")
 
@@ -223,7 +220,7 @@ def _cost_table(costs, classes) -> CostMatrix:
     if costs is None:
         return CostMatrix.zero_one(len(labels), classes=labels)
     table: Any = as_costs(costs, classes=labels, one=True)
-    if cost_table(costs, labels)[1] is not None:
+    if cost_table(costs)[1] is not None:
         encode(classes, list(table.classes), "y", "the costs' classes")
         return table
     refuse_rows(table.array, len(labels))
@@ -244,13 +241,6 @@ def _target_priors(priors, given: CostMatrix, classes):
     if abs(p[rows].sum() - 1) > 1e-6:
         raise ValueError(f"priors: {priors} for {list(given.classes)}, but only {classes.tolist()} are in y")
     return p[rows]
-
-
-def _decision_labels(decisions, classes) -> np.ndarray:
-    "The labels of the decisions as an array; of the type of y if they are the classes."
-    if set(decisions) == set(classes.tolist()):
-        return np.array(decisions, dtype=classes.dtype)
-    return label_array(list(decisions), "decisions")
 
 
 def _response_method(estimator) -> str:
@@ -275,26 +265,21 @@ def _log_scores(response, method: str, K: int) -> np.ndarray:
     return response - response.mean(1, keepdims=True)
 
 
-def _folds(cv, codes, groups):
-    "Folds for the calibration: a number of them, of whole groups where there are groups, or as given."
+def _folds(cv, codes):
+    "Folds for the calibration: a number of them, or as given."
     if not isinstance(cv, (int, np.integer)):
-        by_group = groups is not None and hasattr(cv, "split")
-        return list(cv.split(np.zeros((len(codes), 1)), codes, groups)) if by_group else cv
-    unit = np.arange(len(codes)) if groups is None else check_numbered(groups, "groups", len(codes))[1]
-    fewest = min(len(np.unique(unit[codes == k])) for k in np.unique(codes))
+        return cv
+    fewest = np.bincount(codes).min()
     if min(cv, fewest) < 2:
-        many = f"two {'samples' if groups is None else 'groups'} of each class and cv >= 2"
         less = f"the smallest class has {fewest} and cv is {cv}; drop the class, or say calibration=None"
-        raise ValueError(f"y: calibration needs {many}, but {less}")
-    if groups is None:
-        return min(cv, fewest)
-    return PredefinedSplit(stratified_folds(codes, min(cv, fewest), clusters=unit, rng=0))
+        raise ValueError(f"y: calibration needs two samples of each class and cv >= 2, but {less}")
+    return min(cv, fewest)
 
 
-def _calibrated(model, X, y, codes, weight, params, groups) -> tuple:
+def _calibrated(model, X, y, codes, weight, params) -> tuple:
     "A calibrator fitted on cross-fitted scores, and the least score: half the least posterior above 0."
-    cv, method = _folds(model.cv, codes, groups), _response_method(model.estimator)
-    options = {"cv": cv, "method": method, "params": params}
+    method = _response_method(model.estimator)
+    options = {"cv": _folds(model.cv, codes), "method": method, "params": params}
     response = cross_val_predict(clone(model.estimator), X, y, **options)
     scores = _log_scores(response, method, len(model.classes_))
     used = np.isfinite(scores) & (weight > 0)[:, None]
@@ -322,7 +307,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         (K,) priors of the population to decide for, in the order of the costs' classes; None: those of
         the training data
     cv : int, splitter or iterable of splits, default 5
-        folds for the calibration; at most the size of the smallest class
+        folds for the calibration; at most the size of the smallest class. Of samples that belong together
+        `list(GroupKFold(5).split(X, y, patients))`
 
     Attributes
     ----------
@@ -365,9 +351,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.priors = priors
         self.cv = cv
 
-    def fit(
-        self, X: Any, y: Labels, sample_weight: Vector | None = None, groups: Labels | None = None
-    ) -> CostSensitiveClassifier:
+    def fit(self, X: Any, y: Labels, sample_weight: Vector | None = None) -> CostSensitiveClassifier:
         """Fit the classifier and its calibration.
 
         Parameters
@@ -380,8 +364,6 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             (N,) finite, non-negative weights, for the calibration and for the classifier: the last step
             of a pipeline gets them. A classifier that takes none is fitted without, which is a warning
             where the calibration still uses them, and refused where nothing would
-        groups : array_like, optional
-            (N,) labels of samples that belong together (one patient): never in two folds of the calibration
 
         Returns
         -------
@@ -396,7 +378,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         if self.calibration is not None:
             check_choice(self.calibration, ("affine",), "calibration")
-        same_rows(X=X, y=y, sample_weight=sample_weight, groups=groups)
+        same_rows(X=X, y=y, sample_weight=sample_weight)
         y = _labels(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
@@ -409,7 +391,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params = self._routed(sample_weight)
         self.calibrator_ = None
         if self.calibration == "affine":
-            self.calibrator_, self._floor = _calibrated(self, X, y, codes, weight, params, groups)
+            self.calibrator_, self._floor = _calibrated(self, X, y, codes, weight, params)
         self.estimator_ = clone(self.estimator).fit(X, y, **params)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -455,8 +437,9 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         p = self.predict_proba(X)
         table = self._costs_of(costs, X, len(p))
         train = None if self._priors is None else self.train_priors_
-        chosen = bayes_decisions(p, table, priors=self._priors, train_priors=train)
-        return _decision_labels(self.costs_.decisions, self.classes_)[chosen]
+        decided = bayes_decisions(p, table, priors=self._priors, train_priors=train, labels=True)
+        classes = set(self.costs_.decisions) == set(self.classes_.tolist())
+        return decided.astype(self.classes_.dtype) if classes else decided
 
     def score(
         self,

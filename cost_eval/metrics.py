@@ -100,7 +100,7 @@ def _terms(counts, costs=None) -> _Terms:
             "makes a "
             "binary problem of each class, and expected_cost takes any number".format(*matrix.shape[-2:])
         )
-    if classes is not None and costs is not None and cost_table(costs, classes)[1] is not None:
+    if classes is not None and costs is not None and cost_table(costs)[1] is not None:
         matrix, _ = aligned(counts, costs)
     elif classes is not None and set(classes) == set(decisions):
         matrix = matrix[..., order_of(decisions, classes, "counts", "the classes", "decisions")]
@@ -940,7 +940,7 @@ def weighted_relative_accuracy(counts: _Terms, cost_ratio: Numbers) -> Any:
 def _given_priors(priors, counts, costs, array) -> np.ndarray:
     "Priors in the order of the costs; `ValueError` where they give weight to a class without a sample."
     classes = labelled(counts, "counts")[1]
-    classes = cost_table(costs, classes)[1] or classes
+    classes = cost_table(costs)[1] or classes
     priors = check_priors(priors, array.shape[-2], classes=classes)
     missing = ((array.sum(-1) == 0) & (priors > 0)).reshape(-1, array.shape[-2]).any(0)
     if missing.any():
@@ -1268,7 +1268,7 @@ def evaluate_metrics(
     >>> evaluate_metrics([[140, 20], [10, 30]], names=["recall", "precision"])
     {'recall': 0.75, 'precision': 0.6}
     """
-    if costs is not None and len(shape := cost_table(costs, labelled(counts, "counts")[1])[0].shape) > 2:
+    if costs is not None and len(shape := cost_table(costs)[0].shape) > 2:
         raise ValueError(f"costs: expected one cost matrix, got shape {shape}; for several, call one metric")
     terms = _terms(counts, costs)
     chosen = [m for m in _chosen(names) if names is not None or costs is not None or not m.needs_costs]

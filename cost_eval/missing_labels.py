@@ -288,8 +288,6 @@ def _agreed(found: Interval, alone: Interval, confidence: float) -> Interval:
 
 def _posteriors(posteriors, case: _Case) -> np.ndarray:
     "(N, K) posteriors in the order of the costs' classes."
-    if posteriors is None:
-        raise ValueError("posteriors: a guess of each class is needed, got None; without it use labels alone")
     single, names = case.samples.costs, objects(case.samples.costs.classes)
     given = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     return read_samples(names[case.samples.y], {"posteriors": given}, single).models["posteriors"].values

@@ -6,37 +6,32 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .core import Axes, DataFrame, Figure, Numbers
 
 # %% auto #0
-__all__ = ['RULES_IN_WORDS', 'ABOUT', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
+__all__ = ['RULES_IN_WORDS', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
            'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines',
-           'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'sentences', 'frame_html',
-           'brief_html', 'panel_image', 'web_page', 'markdown_page', 'flat_metrics', 'as_dict']
+           'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'frame_html', 'brief_html',
+           'panel_image', 'web_page', 'markdown_page', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
 import csv
 import io
 import json
-import re
 from html import escape
 from importlib import resources
 
 import numpy as np
-from scipy.ndimage import uniform_filter
 from scipy.special import logit
 
-from .bootstrap import Sample, sample_interval
 from .comparisons import Losses
 from cost_eval.core import (
     Note,
     Result,
-    cheapest_first,
-    check_choice,
     check_range,
     code_of,
     estimand,
@@ -48,9 +43,8 @@ from cost_eval.core import (
     result,
 )
 from .costs import CostMatrix
-from .decisions import reliability
 from .mean_law import share_above
-from .plotting import COLORS, STYLE, display_name, ensure_axes, label_lines
+from .plotting import COLORS, STYLE, display_name, ensure_axes
 
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
@@ -325,18 +319,15 @@ def _map_in_words(found: Robustness) -> str:
     "The winner at the dot, and the borders around it."
     ratio, prevalence = found.at
     rules = " and ".join(repr(rule) for rule in dict.fromkeys(found.rules))
-    by, best = f" by the rule {rules}" if found.rules else "", found.names[found.changes[0]]
-    away = logit(found.prevalences) - logit(prevalence)
-    near = np.abs(np.log(found.cost_ratios / ratio)).argmin(), np.abs(away).argmin()
-    clear = ", and its lead is clear" if found.sure[near] else ""
+    near = np.abs(np.log(found.cost_ratios / ratio)).argmin()
+    clear = found.sure[near, np.abs(logit(found.prevalences) - logit(prevalence)).argmin()]
     return (
         f"If a miss costs {ratio:.3g} times a false alarm and {100 * prevalence:.3g} % are positive, "
-        f"{best} is the cheapest{clear}. {_what_changes(found.names, found.at, found.changes)} "
+        f"{found.names[found.changes[0]]} is the cheapest{', and its lead is clear' * bool(clear)}. "
+        f"{_what_changes(found.names, found.at, found.changes)} "
         f"What matters is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
         "half the one and twice the other give the same answer. "
-        f"On {100 * found.sure.mean():.0f} % of the map the cheapest has a clear lead (outside the noise, "
-        f"level {percent(found.confidence)}, corrected for the number of pairs of models, not of points). "
-        f"Each model decides anew at each setting{by}."
+        f"Each model decides anew at each setting{f' by the rule {rules}' if rules else ''}."
     )
 
 
@@ -527,37 +518,14 @@ def _clear(case: Losses, both, cost, place, odds, level: float) -> np.ndarray:
 
 
 def _rejects(n, a, level) -> np.ndarray:
-    """(N,) whether the sum of means of strata (N, S, C) is below 0 at this level, two-sided. Where its mean,
-    with one more unit in each stratum, is not negative or far below 0 (Cantelli's inequality), that is plain.
-    """
+    "(N,) whether the sum of means of strata (N, S, C), with one more unit each, is below 0 at this level."
     shape = n + (np.arange(n.shape[-1]) == a.argmax(-1)[..., None])
-    total = shape.sum(-1)
-    mean = (shape * a).sum(-1) / total
-    spread = (shape * (a - mean[..., None]) ** 2).sum(-1) / total / (total + 1)
-    mean, variance = mean.sum(-1), spread.sum(-1)
-    found = (mean < 0) & (2 * variance < level * (variance + mean**2))
-    open_ = np.flatnonzero((mean < 0) & ~found)
+    found = ((shape * a).sum(-1) / shape.sum(-1)).sum(-1) < 0
+    open_ = np.flatnonzero(found)
     if len(open_):
         ones, zeros = np.ones(a[open_].shape), np.zeros(len(open_))
         found[open_] = 2 * share_above(n[open_], a[open_], ones, zeros) < level
     return found
-
-# %% ../nbs/58_page.ipynb #223fd14a
-def _cost_lines(report, lines: list, cost_ratios: np.ndarray, prevalence: float) -> np.ndarray:
-    """(S, 3, L) what each model costs along a column of the map, deciding anew at each point, in units of a
-    false positive, and the ends of intervals, each class a sample of its own.
-    """
-    case, r, p = report._case, cost_ratios, prevalence
-    odds, place = np.unique(np.round(np.log(r * p / (1 - p)), 12), return_inverse=True)
-    size, price = case.effective_sizes.astype(float), np.stack([np.full(len(r), 1 - p), p * r], -1)
-    found = []
-    for line in lines:
-        wrong = _joint_rates(case, [_levels(line, odds)], len(odds))[0, 0].T[place]  # (L, 2) of each class
-        m = np.round(size[:, None] * np.stack([wrong, 1 - wrong], -1), 9)
-        a = price[..., None] * np.array([1.0, 0.0])
-        asked = sample_interval(Sample(m, a, kind="strata"), confidence=report.confidence)
-        found.append((asked.mean, asked.low, asked.high))
-    return np.array(found)
 
 # %% ../nbs/58_page.ipynb #81a50b3f
 _STRONG = (*COLORS[:2], "#4d4d4d", "#767676", "#9a9a9a", "#bcbcbc")
@@ -596,16 +564,15 @@ def _plot_map(found: Robustness, ax):
     if found.sure.any() and not found.sure.all():
         ax.contour(x, y, found.sure, levels=[0.5], colors="#333333", linewidths=1.1, linestyles="-")
     ax.contour(x, y, found.winner, levels=np.arange(0.5, len(colors)), colors="#777777", linewidths=0.5)
+    box = {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
+    for k in np.unique(found.winner):
+        cells = np.argwhere(found.winner == k)
+        i, j = cells[np.abs(cells - cells.mean(0)).sum(1).argmin()]
+        if len(cells) > 0.01 * found.winner.size:
+            ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.plot(found.at[1], found.at[0], "o", ms=9, mfc="white", mec="black", zorder=5)
     here = dict(xytext=(8, 0), textcoords="offset points", va="center", fontsize=9, weight="bold")
     ax.annotate("here", found.at[::-1], **here)
-    share = np.bincount(found.winner.ravel()) / found.winner.size
-    taken = _around_the_dot(found)
-    for k in np.flatnonzero(share > 0.01):
-        strong, pale = (free & (found.winner == k) for free in (found.sure & ~taken, ~found.sure & ~taken))
-        i, j, fits = _label_place(strong if strong.sum() > pale.sum() else pale, len(found.names[k]))
-        box = None if fits else {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
-        ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     _ticks(ax.xaxis, x, _PREVALENCES, lambda v: f"{100 * v:g} %")
     _ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
@@ -622,22 +589,6 @@ def _ticks(axis, shown, places, said) -> None:
     places = [v for v in places if shown[0] <= v <= shown[-1]]
     axis.set_ticks(places, [said(v) for v in places])
     axis.set_ticks([], minor=True)
-
-
-def _around_the_dot(found: Robustness) -> np.ndarray:
-    "The cells under the dot and its word."
-    y, x = np.log(found.cost_ratios / found.at[0]), logit(found.prevalences) - logit(found.at[1])
-    up, right = y / np.ptp(y), x / np.ptp(x)
-    return np.logical_and.outer(abs(up) < 0.04, (-0.04 < right) & (right < 0.18))
-
-
-def _label_place(area: np.ndarray, letters: int) -> tuple[int, int, bool]:
-    "The cell around which a word of so many letters lies in the area, as far as it can, and whether it does."
-    word = np.ceil(np.array([0.06, 0.02 * letters + 0.03]) * area.shape).astype(int)
-    inside = [uniform_filter(area.astype(float), k * word, mode="constant") for k in (1, 2)]
-    found = np.unravel_index((inside[0] + 0.1 * inside[1]).argmax(), area.shape)
-    i, j = np.clip(found, word // 2, np.array(area.shape) - 1 - word // 2)  # not over the edge of the map
-    return int(i), int(j), bool(inside[0][i, j] > 0.97)
 
 # %% ../nbs/58_page.ipynb #8685a40d
 def has_ratio(costs: CostMatrix) -> bool:
@@ -696,69 +647,27 @@ def why_no_map(report: Any) -> str:
         return "the map moves every cut with the costs, and these are held by what is required"
     if not 0 < case.priors[1] < 1:
         return "the map needs both classes, with priors above 0"
-    for line in report._lines:
-        if line.levels is None and line.rule != "as given":
-            return (
-                f"{line.name} would decide anew at other costs ({line.rule}), but this report does not "
-                "hold its calibrated scores: a class is too small to calibrate"
-            )
-    return ""
+    held = [one.name for one in report._lines if one.levels is None and one.rule != "as given"]
+    return f"a class is too small to calibrate {held[0]}, so that it could decide anew" if held else ""
 
 # %% ../nbs/58_page.ipynb #58le0003
 def _change(report) -> str:
-    "The cost ratios and prevalences beyond which another choice is the cheapest, or cases that undo it."
-    if why_no_map(report) or _verdict(report).state in ("no need", "no verdict"):
-        return _undone(report)
-    at = report._case.costs.cost_ratio, float(report._case.priors[1])
-    names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
-    return _what_changes(names, at, report._once("change", lambda: _nearest_changes(report)))
-
-
-def _undone(report) -> str:
-    "How many of the costliest cases would undo the lead over the nearest rival."
-    v, case = _verdict(report), report._case
+    "The cost ratios and prevalences beyond which another choice is the cheapest, where there is a map."
+    v = _verdict(report)
     if v.state == "no need":
         return "Nothing, while the costs stand."
     if v.state == "no verdict":
         wrong = " and ".join(_wrong_classes(report, v.column))
         return f"Samples of class {wrong} for which {v.naive} is wrong."
-    if v.state == "no model":
-        more = v.cost - v.naive_cost
-        share = f", {100 * more / v.cost:.2g} % of its cost" if v.cost > 0 else ""
-        least = f"{four_digits(more)} per case less{share}"
-        return f"{v.model} would have to cost {least}."
-    decided = {e.model: e.decisions for e in report._entries if e.main}
-    rivals: list = [(v.naive, np.full(len(case.y), v.column), v.column)]
-    rivals += [(v.next, decided[v.next], None)] if v.next else []
-    found = [(*_cases(case, decided[v.model], other, can), name) for name, other, can in rivals]
-    many, each, name = min(found)
-    if not np.isfinite(many):
-        return f"No case can cost more with {v.model} than with {name}."
-    cases, it = ("1 more case", "it") if many == 1 else (f"{many:.0f} more cases", "each")
-    dearer = f"{it} costs {four_digits(each)} more with {v.model} than with {name}"
-    return f"{cases} like the costliest that can occur ({dearer}) would undo its lead over {name}."
-
-
-def _cases(case, decided, other, can) -> tuple[float, float]:
-    "How many cases, each as much costlier as can occur, undo a lead; and how much costlier that is."
-    gap = case.losses(other) - case.losses(decided)
-    lead = float(np.average(gap, weights=case.mass_at_priors))
-    most = case.attainable(None, can)[1]
-    if not case.shifted:
-        more, size, rest = most.max(keepdims=True), np.array([case.n]), 0.0
-    else:
-        weight = np.ones(len(gap)) if case.mass is None else case.mass
-        of_class = ratio(np.bincount(case.y, weight * gap, len(most)), case.class_sizes, undefined=0.0)
-        more, size, rest = most, case.samples_of_classes, case.priors * of_class - lead
-    undo = (case.priors * more if case.shifted else more) + rest
-    undo = np.where(more > 1e-12 * np.abs(gap).max(), undo, 0)  # cases that cost no more undo nothing
-    many = np.where(undo > 0, size * max(lead, 0.0) / np.where(undo > 0, undo, 1), np.inf)
-    k = int(many.argmin())
-    return float(np.floor(many[k]) + 1), float(more[k])
+    if why := why_no_map(report):
+        return f"This is not known: {why}."
+    at = report._case.costs.cost_ratio, float(report._case.priors[1])
+    names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
+    return _what_changes(names, at, report._once("change", lambda: _nearest_changes(report)))
 
 # %% ../nbs/58_page.ipynb #cbcd0201
-def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) -> list[str]:
-    """What to keep in mind: small classes, the largest cost, errors never seen, calibration, groups, priors.
+def caveats(case: Any, mains: list, calibrated: Any, between: Any) -> list[str]:
+    """What to keep in mind: small classes, the largest cost, errors never seen, calibration, groups.
 
     Parameters
     ----------
@@ -766,11 +675,10 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
         the samples, and what errors cost
     mains : list
         the models' decisions by the declared rule, each with `.model` and `.decisions`
-    best, between : DataFrame
-        `best` and `group_differences` of the report
     calibrated : DataFrame
-        what calibrated decisions save against posteriors taken at their word, as in `alternatives`, and
-        whether a test finds the model `miscalibrated`
+        what calibrated decisions save against posteriors taken at their word, as in `alternatives`
+    between : DataFrame
+        `group_differences` of the report
 
     Returns
     -------
@@ -793,15 +701,12 @@ def caveats(case: Any, mains: list, best: Any, calibrated: Any, between: Any) ->
     if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
         notes.append("Each sample has its own costs. " + estimand("amounts", "amount", case.largest))
     notes += [note for entry in mains for note in _never_seen(case, entry)]
-    notes += [*_miscalibrated(best, calibrated), *gap_lines(between[between["told_apart"].astype(bool)])]
-    first = cheapest_first(best["cost_in_sample"].to_numpy())[0]
-    if first != 0:
-        notes.append(Note("other priors", model=best.loc[first, "model"]))
-    drift = np.abs(case.priors - case.class_sizes / case.class_sizes.sum()).max()
-    if case.shifted and drift > 0.01:
-        by = f"by up to {drift:.2g}"
-        notes.append(f"Costs are for the deployment's priors, which differ from the sample's {by}.")
-    return notes
+    paid = {entry.model: case.cost(entry.decisions) for entry in mains}
+    for row in calibrated[calibrated["told_apart"].astype(bool)].to_dict("records"):
+        if row["saving"] > 0.1 * abs(paid[row["model"]]):
+            more = four_digits(row["saving"])
+            notes.append(Note("miscalibrated", model=row["model"], more=more, ends=_ends(row)))
+    return [*notes, *gap_lines(between[between["told_apart"].astype(bool)])]
 
 
 def _never_seen(case, entry) -> list[str]:
@@ -813,16 +718,6 @@ def _never_seen(case, entry) -> list[str]:
     i, j = np.argwhere(unseen)[0]
     label, decision = case.costs.classes[i], case.costs.decisions[j]
     return [Note("never seen", label=label, decision=decision, model=entry.model)]
-
-
-def _miscalibrated(best, calibrated) -> list[str]:
-    "Models of which a test says that they are miscalibrated, and that pay a tenth of their cost for it."
-    found, cost = list[str](), best.set_index("model")["cost"]
-    for row in calibrated[calibrated["miscalibrated"]].to_dict("records"):
-        if row["saving"] > 0.1 * abs(cost[row["model"]]):
-            told, more = ", not told apart from 0" if row["low"] <= 0 else "", four_digits(row["saving"])
-            found.append(Note("miscalibrated", model=row["model"], more=more, ends=_ends(row), told=told))
-    return found
 
 
 def gap_lines(between: Any) -> list[str]:
@@ -884,30 +779,16 @@ def scenario_words(report: Any) -> list[str]:
     best = table.groupby("scenario", sort=False).first()
     by_model = best.groupby("model", sort=False).groups
     who = "; ".join(f"{model} is the cheapest under {' and '.join(s)}" for model, s in by_model.items())
-    lines = [f"Under other costs, each model by its rule: {who}."]
+    said = f"Under other costs, each model by its rule: {who}."
     worse = best.index[best["naive"] < best["cost"]]
     if len(worse):
-        lines.append(f"One decision for everybody would cost less still under {' and '.join(worse)}.")
+        said += f" One decision for everybody would cost less still under {' and '.join(worse)}."
     if len(best) > 1 and report.winner is not None:
-        lines.append(_compromise(table, percent(report.confidence)))
-    return [" ".join(lines)]
-
-
-def _compromise(table, level: str) -> str:
-    "The model whose largest regret is the least, and whether it is the same one by shares."
-    own = table[table["compromise"]]
-    names = list(dict.fromkeys(own["model"]))
-    worst = own.loc[own["regret"].idxmax()]
-    low, high = (own.groupby("model")[end].max().min() for end in ("low", "high"))
-    shares = table.groupby("model")["of_naive"].max()
-    other = shares.idxmin() if shares.notna().all() else names[0]
-    but = "" if other in names else f" By regret as a share of the best decision for everybody it is {other}."
-    most = f"{four_digits(worst['regret'])} per case more than the cheapest"
-    return (
-        f"{' and '.join(names)} is the compromise: it costs at most {most}, under {worst['scenario']} "
-        f"({level} interval of the largest regret {four_digits(low)} to {four_digits(high)}, all scenarios "
-        f"held together).{but}"
-    )
+        own = table[table["compromise"]]
+        worst, names = own.loc[own["regret"].idxmax()], " and ".join(dict.fromkeys(own["model"]))
+        most = f"{four_digits(worst['regret'])} per case more than the cheapest, under {worst['scenario']}"
+        said += f" {names} is the compromise: it costs at most {most}."
+    return [said]
 
 # %% ../nbs/58_page.ipynb #req00006
 def constraint_words(report: Any) -> list[str]:
@@ -932,30 +813,28 @@ def constraint_words(report: Any) -> list[str]:
     >>> constraint_words(report)[0].partition(" (")[0]
     'model has out of fold fpr 0, with at most 0 required'
     """
-    table, level = report.constraint, percent(report.confidence)
-    own = table[table["model"] == report.best.loc[0, "model"]]
-    if not len(own):
-        return []
-    words = []
-    for row, one in zip(own.to_dict("records"), report._case.require):
+    table, level, words = report.constraint, percent(report.confidence), list[str]()
+    own = table[table["model"] == report.best.loc[0, "model"]].to_dict("records")
+    for row, one in zip(own, report._case.require or ()):
         side = "least" if one.least else "most"
         short = row["reached"] < one.limit if one.least else row["reached"] > one.limit
         asked = f"with at {side} {four_digits(one.limit)} required"
         sure = f"{level} interval {_ends(row)}{', so it falls short' if short else ''}"
         words.append(f"{one.name} {four_digits(row['reached'])}, {asked} ({sure})")
-    price = own.iloc[0]
-    ends = f"{four_digits(price['price_low'])} to {four_digits(price['price_high'])}"
-    more = f"{four_digits(price['price'])} per case ({level} interval {ends})"
-    more = more if price["price"] else "nothing"
+    if not words:
+        return []
+    ends = {end: own[0][f"price_{end}"] for end in ("low", "high")}
+    more = f"{four_digits(own[0]['price'])} per case ({level} interval {_ends(ends)})"
     return [
-        f"{price['model']} has out of fold {'; '.join(words)}. That costs {more} against the same model "
-        "without it. Only samples that took no part can show whether the installed rule keeps to it."
+        f"{own[0]['model']} has out of fold {'; '.join(words)}. That costs "
+        f"{more if own[0]['price'] else 'nothing'} against the same model without it. Only samples that took "
+        "no part can show whether the installed rule keeps to it."
     ]
 
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
     *("declared", "few to tell", "turned probabilities", "turned scores", "ids", "pooled", "class missing"),
-    *("class small", "never seen", "other priors", "few", "gap", "miscalibrated", "no threshold"),
+    *("class small", "never seen", "few", "gap", "miscalibrated", "no threshold"),
 )
 
 
@@ -1080,42 +959,24 @@ def short_ladder(report: Any) -> DataFrame:
     return ladder if len(constant) <= 4 else ladder.drop(constant.index[:-2])
 
 # %% ../nbs/58_page.ipynb #2c2566f9
-ABOUT = {
-    "population": "who was sampled, where and when",
-    "outcome": "how the true class was found out",
-    "costs named by": "whose costs these are, and how they were asked for",
-    "use": "who decides with it, about whom",
-}
-
-
-def _for_the_record(report, about: Mapping[str, Any] | None) -> DataFrame:
+def _for_the_record(report) -> DataFrame:
     "What a report on paper should say, beside its lines and tables."
-    about = {str(k): str(v) for k, v in (about or {}).items()}
-    said = [(item, about.pop(item, f"not stated ({hint})")) for item, hint in ABOUT.items()]
-    made, counted = report.provenance, zip(report.classes, report._case.samples_of_classes)
-    sizes = ", ".join(f"{label} {size}" for label, size in counted)
-    rows = [
-        *said,
-        *about.items(),
-        ("samples", f"{report.n}: {sizes}"),
-        ("models", "; ".join(f"{name}: {words}" for name, words in report.taken.items())),
-        ("uncertainty", f"{percent(report.confidence)} intervals; what is promised: {report.guarantee}."),
-        ("made by", ", ".join(f"{key} {value}" for key, value in made.items())),
-    ]
-    return pandas().DataFrame(rows, columns=["item", "what there is to say"])
+    sizes = zip(report.classes, report._case.samples_of_classes)
+    rows = {
+        "samples": f"{report.n}: {', '.join(f'{label} {size}' for label, size in sizes)}",
+        "models": "; ".join(f"{name}: {words}" for name, words in report.taken.items()),
+        "uncertainty": f"{percent(report.confidence)} intervals; what is promised: {report.guarantee}.",
+        "made by": ", ".join(f"{key} {value}" for key, value in report.provenance.items()),
+    }
+    return pandas().DataFrame(rows.items(), columns=["item", "what there is to say"])
 
 # %% ../nbs/58_page.ipynb #ee0d75a4
-_MOST_MODELS = 6  # that a panel of curves shows
-
-
 def _plot_ladder(report, ax):
     "Cost of every rung with its interval."
     rungs = short_ladder(report)
     main = report.ladder["main"][rungs.index]
-    known = rungs["rule"].isin(["constant", "knows the class"])
-    if len(rungs) > 30:
-        rungs = rungs[main | known]
-    most = 4 * rungs["cost"][rungs["rule"] == "constant"].min()
+    rungs = rungs[main] if len(rungs) > 30 else rungs
+    most = 4 * report.ladder.loc[report.ladder["rule"] == "constant", "cost"].min()
     rungs = rungs[rungs["cost"] <= max(most, 1e-12)]
     for k, (place, row) in enumerate(rungs.iterrows()):
         _bar(ax, k, row, "cost", COLORS[0] if main[place] else COLORS[3])
@@ -1126,12 +987,9 @@ def _plot_ladder(report, ax):
 
 
 def _plot_differences(report, ax):
-    "Each pair of models, or each against the cheapest where there are many: difference and interval."
+    "Each pair of models, the twelve closest where there are more: difference and interval."
     pairs = report.differences
-    if len(pairs) > 12:
-        top = report.best.loc[0, "model"]
-        pairs = pairs[(pairs["first"] == top) | (pairs["second"] == top)]
-        pairs = pairs.loc[pairs["difference"].abs().sort_values().index[:12]]
+    pairs = pairs.loc[pairs["difference"].abs().sort_values().index[:12].sort_values()]
     for k, row in enumerate(pairs.to_dict("records")):
         _bar(ax, k, row, "difference", COLORS[0])
     ax.axvline(0, color="0.4", ls="--", lw=1)
@@ -1148,54 +1006,11 @@ def _bar(ax, k: int, row, value: str, color: str):
     ax.plot(ends, [k, k], color=color, ls="-", lw=5, alpha=0.6, solid_capstyle="butt")
     ax.plot(row[value], k, "o", color="black", ms=4)
 
-# %% ../nbs/58_page.ipynb #a5a346bd
-def _mark_here(ax, x):
-    "A vertical line at the report's own prevalence or threshold."
-    ax.axvline(x, color="0.3", ls=":", lw=1)
-    place = {"xycoords": ax.get_xaxis_transform(), "xytext": (3, -2), "textcoords": "offset points"}
-    ax.annotate("here", (x, 1), va="top", fontsize=9, weight="bold", **place)
-
-# %% ../nbs/58_page.ipynb #500701bf
-def _plot_decision_curves(report, ax):
-    "Net benefit against the threshold probability 1/(1 + cost ratio): a column of the map."
-    prevalence, own = report.priors[1], 1 / (1 + report.costs.cost_ratio)
-    threshold = np.linspace(0, min(1, 4 * max(own, prevalence)), 102)[1:-1]
-    lines, odds = report._lines[:_MOST_MODELS], threshold / (1 - threshold)
-    for k, costs in enumerate(_cost_lines(report, lines, 1 / threshold - 1, prevalence)):
-        benefit, *ends = prevalence - odds * costs
-        seen = np.where(benefit < -0.15 * prevalence, np.nan, benefit)  # its name is put where it ends
-        ax.plot(threshold, seen, color=model_color(k), ls="-", lw=1.5, label=lines[k].name)
-        ax.fill_between(threshold, *ends, color=model_color(k), alpha=0.2, lw=0)
-    for everybody in (prevalence - odds * (1 - prevalence), 0 * odds):
-        ax.plot(threshold, everybody, color="0.5", ls="--", lw=0.8)
-    ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.15 * prevalence, 1.05 * prevalence))
-    ax.set_title("decision curve; dashed: all, none", fontsize=10)
-    ax.locator_params(axis="x", nbins=5)
-    _mark_here(ax, own)
-    label_lines(ax)
-
-
-def _plot_calibration(report, ax):
-    "Reliability of the posteriors as they were handed over, and after calibration (dotted)."
-    ax.plot([0, 1], [0, 1], color="0.6", ls="-", lw=0.8)
-    positive = report._case.y == 1
-    for k, (name, raw, calibrated) in enumerate(report._scored[:_MOST_MODELS]):
-        for p, style in ((raw, "o-"), (calibrated, ".:")):
-            if p is not None:
-                found = reliability(positive, p, bins=10)
-                label = name if style == "o-" or raw is None else None
-                ax.plot(found.predicted, found.observed, style, color=model_color(k), ms=4, lw=1, label=label)
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean posterior", ylabel="share of positives")
-    label_lines(ax)
-    ax.set_title("reliability; dotted: calibrated", fontsize=10)
-
 # %% ../nbs/58_page.ipynb #87092b44
 PANELS = {
     "ladder": (_plot_ladder, "cost of every constant decision, model and rule with intervals"),
     "map": (lambda report, ax: report.robustness().plot(ax), "cheapest model by prevalence and cost ratio"),
     "differences": (_plot_differences, "differences in cost of pairs of models with intervals"),
-    "decision curve": (_plot_decision_curves, "net benefit of each model by threshold with bands"),
-    "reliability": (_plot_calibration, "share of positives by mean posterior"),
 }
 
 
@@ -1219,14 +1034,10 @@ def panels_of(report: Any) -> list[str]:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> panels_of(report)
-    ['ladder', 'map', 'differences', 'decision curve']
+    ['ladder', 'map', 'differences']
     """
-    shown = ["ladder"] if why_no_map(report) else ["ladder", "map"]
-    shown += ["differences"] if len(report.differences) else []
-    if "map" in shown:
-        shown += ["decision curve"]
-        shown += ["reliability"] if report._scored else []
-    return shown
+    there = {"map": not why_no_map(report), "differences": len(report.differences) > 0}
+    return [name for name in PANELS if there.get(name, True)]
 
 
 def draw_panel(report: Any, panel: str, ax: Axes | None = None) -> Axes:
@@ -1260,7 +1071,6 @@ def draw_panel(report: Any, panel: str, ax: Axes | None = None) -> Axes:
     >>> draw_panel(report, "ladder").get_xlabel()
     'cost per case'
     """
-    check_choice(panel, tuple(PANELS), "panel")
     if panel not in panels_of(report):
         why = f" ({why_no_map(report)})" if panel == "map" else ""
         raise ValueError(f"panel: this report has no {panel!r}{why}; it has {', '.join(panels_of(report))}")
@@ -1289,20 +1099,15 @@ def draw_report(report: Any) -> Figure:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> len(draw_report(report).axes)
-    4
+    3
     """
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     shown = panels_of(report)
-    rows: list[list] = [[*shown[i : i + 2], None][:2] for i in range(0, len(shown), 2)]
-    heights = [max(3.3, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * (len(rows) - 1)]
+    heights = [max(3.3, 1 + 0.2 * min(len(report.ladder), 30)), *[3.3] * ((len(shown) - 1) // 2)]
     figure = figure_class(figsize=(8.2, sum(heights)), layout="constrained")
-    parts = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for row, part in zip(rows, parts):  # each row by itself: long names on one leave the others their width
-        for panel, ax in zip(row, part.subplots(1, len(row), squeeze=False)[0]):
-            if panel is None:
-                ax.set_axis_off()
-            else:
-                draw_panel(report, panel, ax)
+    cells = figure.add_gridspec(len(heights), 2, height_ratios=heights)
+    for k, panel in enumerate(shown):
+        draw_panel(report, panel, figure.add_subplot(cells[k // 2, k % 2]))
     return figure
 
 # %% ../nbs/58_page.ipynb #cda8f67c
@@ -1323,15 +1128,13 @@ _TABLES = {  # what of the report stands on a page, under which title; report.ht
 }
 
 
-def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]:
+def sections(report: Any) -> list[tuple]:
     """What stands on a page: titles, each with a data frame of at most 200 rows.
 
     Parameters
     ----------
     report : Report
         from `evaluate`
-    about : mapping, optional
-        what only people know, some of `ABOUT`, and anything else
 
     Returns
     -------
@@ -1351,7 +1154,7 @@ def sections(report: Any, about: Mapping[str, Any] | None = None) -> list[tuple]
         "costs": report.costs.to_frame().rename_axis(columns=None).reset_index(),
         "ladder": short_ladder(report),
         "breakdown": report.breakdown(),
-        "record": _for_the_record(report, about),
+        "record": _for_the_record(report),
     }
     frames = {title: made[name] if name in made else getattr(report, name) for name, title in _TABLES.items()}
     costs, *others = [one for one in frames.items() if len(one[1])]  # costs: classes as they are
@@ -1378,31 +1181,6 @@ def _p(value: float) -> str:
     "A p-value."
     return "" if np.isnan(value) else "< .0001" if value < 1e-4 else f"{value:.2g}"
 
-
-def sentences(report: Any) -> list[str]:
-    """Summary and, where there is one, the map in words.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    list of str
-        sentences
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> sentences(report)[1].partition(",")[0]
-    'Verdict: Use bold'
-    """
-    return summary_lines(report) + ([report.robustness().words()] if "map" in panels_of(report) else [])
-
 # %% ../nbs/58_page.ipynb #a6390192
 def frame_html(frame: DataFrame) -> str:
     """A table of at most 200 rows, four digits.
@@ -1424,18 +1202,8 @@ def frame_html(frame: DataFrame) -> str:
     True
     """
     with pandas().option_context("display.max_colwidth", None):
-        text = frame.head(200).to_html(index=False, float_format=_number, na_rep="", border=0)
+        text = frame.head(200).to_html(index=False, float_format=four_digits, na_rep="", border=0)
     return text + (f"<p>{len(frame) - 200} more rows.</p>" if len(frame) > 200 else "")
-
-
-def _number(value: float) -> str:
-    "Four digits; nothing is 0, not -0."
-    return f"{value + 0.0:.4g}"
-
-
-def _paragraphs(lines: list[str]) -> str:
-    "Sentences, whose words are no markup."
-    return "".join(f"<p>{escape(line)}</p>\n" for line in lines)
 
 
 def brief_html(report: Any) -> str:
@@ -1459,11 +1227,12 @@ def brief_html(report: Any) -> str:
     >>> brief_html(report).startswith("<p>Read: 80 samples (0 50 %, 1 50 %).")
     True
     """
-    return _paragraphs(summary_lines(report)) + frame_html(short_ladder(report))
+    said = "".join(f"<p>{escape(line)}</p>\n" for line in summary_lines(report))
+    return said + frame_html(short_ladder(report))
 
 
-def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
-    """A panel as an image, in the book's style whatever is the reader's.
+def panel_image(report: Any, panel: str) -> bytes:
+    """A panel as a PNG image, in the book's style whatever is the reader's.
 
     Parameters
     ----------
@@ -1471,8 +1240,6 @@ def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
         from `evaluate`
     panel : str
         one of `panels_of`
-    kind : str, default "png"
-        "png" or "svg"
 
     Returns
     -------
@@ -1492,8 +1259,7 @@ def panel_image(report: Any, panel: str, kind: str = "png") -> bytes:
     with optional_import("matplotlib", extra="book").rc_context(STYLE):
         figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)))
         draw_panel(report, panel, figure.subplots())
-        made = {"Software": None} if kind == "png" else {"Date": None}
-        figure.savefig(buffer, format=kind, dpi=180, metadata=made)
+        figure.savefig(buffer, format="png", dpi=180, metadata={"Software": None})
     return buffer.getvalue()
 
 
@@ -1526,25 +1292,16 @@ def _card(report, currency: str, per_year: float | None) -> dict:
         return {"do": do, "facts": facts}
     table = report.against_constant
     low, high = table.loc[table["model"] == v.model, ["low", "high"]].iloc[0]
-    if per_year is not None:
-        way = -1 if high < 0 else 1
-        first, last = sorted((way * per_year * low, way * per_year * high))
-        cases = f"{money(first)} to {money(last)} ({level}) on {four_digits(per_year)} cases"
-        saves = "saved a year" if low > 0 else "dearer a year" if way < 0 else "saved a year, if above 0"
-        yearly = f"{money(way * per_year * v.saving)} a year"
-        facts.append((f"{v.model} against {v.naive}", yearly, f"{saves}: {cases}"))
+    if per_year is not None and v.state != "no model":
+        saved = f"{money(per_year * low)} to {money(per_year * high)} ({level})"
+        cases = f"saved a year{', if above 0' * bool(low <= 0)}: {saved} on {four_digits(per_year)} cases"
+        facts.append((f"{v.model} against {v.naive}", f"{money(per_year * v.saving)} a year", cases))
     sure = "told apart" if v.state == "use" or low * high > 0 else "not told apart"
     facts.append(("how sure", f"{sure} from {v.naive}", "conservative line"))
     return {"do": do, "facts": facts}
 
 
-def web_page(
-    report: Any,
-    about: Mapping[str, Any] | None = None,
-    title: str | None = None,
-    currency: str = "",
-    per_year: float | None = None,
-) -> str:
+def web_page(report: Any, title: str | None, currency: str, per_year: float | None) -> str:
     """The whole page, by the template `report.html`: verdict, picture, what would change it, what to check,
     pictures, tables.
 
@@ -1552,7 +1309,7 @@ def web_page(
     ----------
     report : Report
         from `evaluate`
-    about, title, currency, per_year : optional
+    title, currency, per_year
         as for `Report.to_html`
 
     Returns
@@ -1571,7 +1328,7 @@ def web_page(
     >>> from cost_eval.report import evaluate
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> "<h3>The ladder</h3>" in web_page(report, None, None, "euros", 12_000)
+    >>> "<h3>The ladder</h3>" in web_page(report, None, "euros", 12_000)
     True
     """
     if per_year is not None:
@@ -1579,7 +1336,6 @@ def web_page(
     jinja = optional_import("jinja2", extra="book")
     make = jinja.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string
     first, *others = panels_of(report)
-    tables = [_table(report, name, frame) for name, frame in sections(report, about)]
     return make(resources.files("cost_eval").joinpath("report.html").read_text("utf-8")).render(
         title=_TITLE if title is None else title,
         answers=answers(report),
@@ -1588,30 +1344,17 @@ def web_page(
         map=report.robustness().words() if "map" in others else "",
         caveats=grave_first(report.notes) or [_check(report)],
         pictures=[_picture(report, panel) for panel in others],
-        tables=tables,
+        tables=[{"title": name, "rows": frame_html(frame)} for name, frame in sections(report)],
     )
 
-
-def _table(report, name: str, frame) -> dict:
-    "A table for the template, and what is to be said of this one."
-    words = ""
-    if name == "Which is the cheapest" and report.winner is not None:
-        words = f"Expect about {four_digits(report.winner.luck)} of the winner's lead to vanish on new data."
-    if name == "Between groups":
-        gaps, top = report.group_differences, report.best.loc[0, "model"]
-        words = " ".join(gap_lines(gaps[gaps["model"] == top]))
-    return {"title": name, "words": words, "rows": frame_html(frame)}
-
 # %% ../nbs/58_page.ipynb #8e0a7adb
-def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
+def markdown_page(report: Any) -> str:
     """The page as Markdown, which Word processors and trackers read (pandoc report.md -o report.docx).
 
     Parameters
     ----------
     report : Report
         from `evaluate`
-    about : mapping, optional
-        what only people know
 
     Returns
     -------
@@ -1627,72 +1370,16 @@ def markdown_page(report: Any, about: Mapping[str, Any] | None = None) -> str:
     >>> markdown_page(report).splitlines()[0]
     '# What the predictions cost'
     """
-    parts = [f"# {_TITLE}", *sentences(report)]
-    for title, frame in sections(report, about):
-        shown = frame.head(200).to_csv(index=False, header=False, float_format=_number)
+    parts = [f"# {_TITLE}", *summary_lines(report)]
+    parts += [report.robustness().words()] if "map" in panels_of(report) else []
+    for title, frame in sections(report):
+        shown = frame.head(200).to_csv(index=False, header=False, float_format=four_digits)
         rows = [[*map(str, frame.columns)], ["---"] * frame.shape[1], *csv.reader(io.StringIO(shown))]
         table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
         parts += [f"## {title}", table]
     return "\n\n".join(parts) + "\n"
 
 # %% ../nbs/58_page.ipynb #60bc2a18
-_SHORT = ("cost", "low", "high", "nec", "net_benefit", "accuracy", "recall", "precision")
-
-
-def flat_metrics(report: Any) -> dict:
-    """Numbers under flat names, of letters, digits, points, dashes, slashes: what experiment trackers take.
-
-    Parameters
-    ----------
-    report : Report
-        from `evaluate`
-
-    Returns
-    -------
-    dict
-        "model/rule/statistic" -> float: of each model by its declared rule the cost with its interval, NEC,
-        net benefit, accuracy, recall and precision, what it saves against the best decision for everybody,
-        and the probability that it is the cheapest; undefined numbers are left out
-
-    Examples
-    --------
-    >>> from cost_eval.costs import CostMatrix
-    >>> from cost_eval.report import evaluate
-    >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
-    >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> round(flat_metrics(report)["bold/as_given/cost"], 3)
-    0.167
-    """
-    found: dict = {}
-    for row in report.ladder[report.ladder["main"]].to_dict("records"):
-        head = f"{_flat(row['model'])}/{_flat(row['rule'])}"
-        found |= {f"{head}/{k}": float(row[k]) for k in _SHORT if k in row}
-    for row in report.against_constant.to_dict("records"):
-        found |= {f"{_flat(row['model'])}/saving/{k}": float(row[k]) for k in _SAVING}
-    for row in report.best.to_dict("records"):
-        found[f"{_flat(row['model'])}/probability_best"] = float(row["probability_best"])
-    return {name: value for name, value in found.items() if np.isfinite(value)}
-
-
-_SAVING = ("saving", "low", "high")  # a name of a file and of a folder are two
-
-
-def _flat(name) -> str:
-    return re.sub(r"[^0-9A-Za-z_.-]+", "_", str(name)).strip("_") or "_"
-
-
-_FRAMES = (
-    *("ladder", "differences", "best", "against_constant", "alternatives"),
-    *("areas", "groups", "group_differences", "constraint", "scenarios"),
-)
-
-
-_SINGLE = (
-    *("n", "confidence", "rule", "guarantee", "classes", "decisions"),
-    *("priors", "sample_priors", "notes", "taken", "provenance"),
-)
-
-
 def as_dict(report: Any) -> dict:
     """Plain Python values, fit for JSON; undefined numbers are None.
 
@@ -1715,13 +1402,15 @@ def as_dict(report: Any) -> dict:
     >>> as_dict(report)["best"][0]["model"]
     'bold'
     """
-    frames = {name: getattr(report, name).to_dict("records") for name in _FRAMES}
-    values = {name: getattr(report, name) for name in _SINGLE}
-    tables = {"costs": report.cost_array, **frames, "summary": summary_lines(report)}
-    text = json.dumps({**values, **tables}, default=_plain_value)
-    return json.loads(text, parse_constant=lambda undefined: None)
+    fields = [name for name in report.__dataclass_fields__ if name[0] != "_" and name != "winner"]
+    names = [*fields, "ladder", "alternatives", "areas", "group_differences"]
+    found = {name: getattr(report, name) for name in names}
+    found |= {"costs": found.pop("cost_array"), "summary": summary_lines(report)}
+    return json.loads(json.dumps(found, default=_plain_value), parse_constant=lambda undefined: None)
 
 
 def _plain_value(value):
     "What JSON has no word for."
+    if hasattr(value, "columns"):
+        return value.to_dict("records")
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else str(value)

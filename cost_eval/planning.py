@@ -72,7 +72,7 @@ def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities")
             f"{name}, costs: one table and one (K, M) matrix are needed, got {p.shape}, {c.shape}"
         )
     counted = labelled(probabilities, name)[1:]
-    known = cost_table(costs, counted[0])[1:]
+    known = cost_table(costs)[1:]
     labels = [of_costs if of_costs is not None else own for of_costs, own in zip(known, counted)]
     priced = CostMatrix(c, classes=labels[0], decisions=labels[1])
     if isinstance(probabilities, LabelledTable) or p.dtype.kind == "i":
@@ -914,8 +914,7 @@ def check_rule(
     Examples
     --------
     >>> from cost_eval.policies import fit_rule
-    >>> from cost_eval.samples import read_samples
-    >>> rule = fit_rule(read_samples([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]]), rule="tuned")
+    >>> rule = fit_rule([0, 0, 1, 1] * 9, [1, 2, 3, 4] * 9, [[0, 1], [5, 0]], rule="tuned")
     >>> check_rule(rule, [1] * 59, [4] * 59, min_rates={"recall": 0.95}).verdict
     'kept'
     >>> check_rule(rule, [1] * 58, [4] * 58, min_rates={"recall": 0.95}).verdict

@@ -860,8 +860,7 @@ def _page(box, movers, alt) -> str:
 
 def _standing(control) -> str:
     "The name of a control that does not move on the page, and where it stands."
-    silent = ("Button", "FileUpload", "Text", "SelectMultiple")
-    empty = type(control).__name__ in silent or getattr(control, "index", 0) is None
+    empty = type(control).__name__ == "Button" or getattr(control, "index", 0) is None
     return control.description if empty else f"{control.description} {_readout(control)}"
 
 

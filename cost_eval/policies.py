@@ -12,8 +12,8 @@ from typing import Any
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'decide', 'CrossFit', 'within_capacity', 'IsotonicCalibrator', 'DecisionRule',
-           'fit_rule']
+__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'CrossFit', 'within_capacity', 'isotonic_steps', 'DecisionRule', 'fit_rule',
+           'rule_of']
 
 # %% ../nbs/07_policies.ipynb #pol005
 import json
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import log_expit, logit
+from scipy.special import logit
 
 from cost_eval.core import (
     Note,
@@ -37,11 +37,8 @@ from cost_eval.core import (
     check_binary,
     check_capacity,
     check_choice,
-    check_flag,
     check_integer,
     check_posteriors,
-    check_priors,
-    check_range,
     check_scores,
     check_weights,
     code_of,
@@ -62,6 +59,7 @@ from cost_eval.core import (
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from cost_eval.decisions import (
+    RATES,
     AffineCalibrator,
     bayes_threshold,
     best_threshold,
@@ -82,7 +80,6 @@ from cost_eval.runner import (
     limit,
     read_rule,
     room,
-    step_odds,
 )
 from cost_eval.samples import (
     Decisions,
@@ -139,16 +136,10 @@ class Policy(Result):
     notes: tuple
 
     def frame_columns(self) -> dict:
-        "The label of each decision, its fold and the posteriors."
-        several = self.decisions.ndim > 1
-        columns: dict = {"draw": np.indices(self.decisions.shape)[0].ravel()} if several else {}
-        columns["decision"] = np.array(self.labels, object)[self.decisions.ravel()]
-        if len(self.folds):
-            columns["fold"] = self.folds.ravel()
-        if len(self.posteriors):
-            flat = self.posteriors.reshape(-1, self.posteriors.shape[-1])
-            columns |= {f"posterior {k}": p for k, p in enumerate(flat.T)}
-        return columns
+        "The label of each decision, of each draw of the folds."
+        labels, draw = np.array(self.labels, object), np.indices(self.decisions.shape)[0]
+        columns = {"draw": draw.ravel()} if self.decisions.ndim > 1 else {}
+        return columns | {"decision": labels[self.decisions.ravel()]}
 
     def __repr__(self):
         draws = "" if self.decisions.ndim == 1 else f" in each of {len(self.decisions)} draws of the folds"
@@ -176,90 +167,7 @@ class Queue(Result):
     notes: tuple
 
 # %% ../nbs/07_policies.ipynb #pol027
-def decide(
-    model: Labels | Frame | Model,
-    y_true: Labels,
-    costs: Costs,
-    *,
-    rule: Rule = "calibrated",
-    priors: float | Priors | None = None,
-    positive: Any = None,
-    sample_weight: Vector | None = None,
-    clusters: Labels | None = None,
-    capacity: float | None = None,
-    require: Mapping[Any, float] | None = None,
-    costs_known: bool = False,
-    folds: int | Labels = 5,
-    draws: int = 1,
-    rng: Rng = None,
-) -> Policy:
-    """One model's decisions by a declared rule; whatever the rule needs is fitted on the other folds.
-
-    "as given": decisions as they are, posteriors by the most probable class. "bayes": the lowest expected
-    cost with the posteriors as they are. "calibrated": the same after calibration, of posteriors at their
-    scale (`AffineCalibrator`), of scores by their order alone (`IsotonicCalibrator`). "tuned": the best
-    threshold. Decisions are taken as given under every rule. Minimised: the cost per sample.
-
-    Parameters
-    ----------
-    model : array_like, DataFrame, Decisions, Posteriors or Scores
-        (N,) or (N, K); a bare array is taken for what it looks like, see `read_samples`
-    y_true : array_like
-        (N,) true labels
-    costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
-        (K, M) or (N, K, M), lower is better
-    rule : {"calibrated", "tuned", "bayes", "as given"}, default "calibrated"
-        how the output becomes decisions
-    priors : float, array_like or mapping, optional
-        (K,) of the deployment; one number is that of the positive class. None: those of the samples
-    positive : label, optional
-        the positive one of two classes, see `read_samples`
-    sample_weight : array_like, optional
-        (N,) finite, non-negative weights
-    clusters : array_like, optional
-        (N,) labels of samples that belong together; they are never in two folds
-    capacity : int or float, optional
-        at most so many positive decisions: a count of samples, or a share below 1 (of their weight). Those
-        with the greatest expected saving, at each sample's own costs, are kept
-    require : mapping, optional
-        {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
-        other folds (rule "tuned", which "calibrated" then becomes). See
-        `cost_eval.decisions.read_requirements`. Decisions are taken as given
-    costs_known : bool, default False
-        are the costs of each row known before its class, although they tell it? See `read_samples`
-    folds : int or array_like, default 5
-        how many, at most the number of samples (or clusters) of the smallest class; or (N,) a fold each
-    draws : int, default 1
-        how often the folds are drawn anew; the cost of the procedure is the mean over draws
-    rng : optional
-        seed or Generator for the folds and for ties under a capacity; None: seed 0
-
-    Returns
-    -------
-    Policy
-        .decisions .rule .threshold .posteriors .kind .notes
-
-    Raises
-    ------
-    ValueError
-        For a rule that the model cannot follow: scores have no scale for "bayes", and a threshold needs two
-        classes and two decisions.
-
-    Examples
-    --------
-    >>> y, score = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
-    >>> policy = decide(score, y, CostMatrix.binary(fp=1, fn=5), rng=0)
-    >>> policy.kind, policy.decisions[:6].tolist()
-    ('scores', [0, 0, 1, 1, 1, 1])
-    """
-    options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
-    samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
-    if len(samples.models) > 1:
-        raise ValueError(f"model: got {list(samples.models)}; of several use CrossFit(read_samples(...))")
-    (name,) = samples.models
-    limits: dict = {"priors": priors, "capacity": capacity, "require": require}
-    found = CrossFit(samples, folds=folds, draws=draws, rng=rng).decide(name, rule, **limits)
-    return replace(found, notes=samples.notes + found.notes)
+#| export
 
 # %% ../nbs/07_policies.ipynb #pol029
 class CrossFit:
@@ -292,7 +200,7 @@ class CrossFit:
     many : dict
         model -> how many of the draws, the first ones, it is decided about in
     deployment : array_like, optional
-        the priors at which `Posteriors(..., priors="deployment")` are right, for `levels`; None: the shares
+        the priors that a report was asked for
 
     Examples
     --------
@@ -305,7 +213,7 @@ class CrossFit:
     """
 
     def __init__(self, samples: Samples, *, folds: int | Labels = 5, draws: int = 1, rng: Rng = None) -> None:
-        self.samples, self._order = _check_samples(samples), samples.order
+        self.samples, self._order = samples, samples.order
         self._seed = int(generator(0 if rng is None else rng).integers(2**62))
         self._rows = _in_their_order(samples)
         samples.meet("folds", folds)
@@ -371,20 +279,28 @@ class CrossFit:
         require: Mapping[Any, float] | None = None,
         posteriors: bool = True,
     ) -> Policy:
-        """One model's decisions.
+        """One model's decisions; whatever the rule needs is fitted on the other folds.
+
+        "as given": decisions as they are, posteriors by the most probable class. "bayes": the lowest expected
+        cost with the posteriors as they are. "calibrated": the same after calibration, of posteriors at their
+        scale (`AffineCalibrator`), of scores by their order alone (`isotonic_steps`). "tuned": the best
+        threshold. Decisions are taken as given under every rule. Minimised: the cost per sample.
 
         Parameters
         ----------
         name : str
             of a model
-        rule : str, default "calibrated"
-            one of `RULES`
+        rule : {"calibrated", "tuned", "bayes", "as given"}, default "calibrated"
+            how the output becomes decisions
         priors : float, array_like or mapping, optional
-            (K,) of the deployment
+            (K,) of the deployment; one number is that of the positive class. None: those of the samples
         capacity : int or float, optional
-            at most so many positive decisions, or such a share of all
+            at most so many positive decisions: a count of samples, or a share below 1 (of their weight).
+            Those with the greatest expected saving, at each sample's own costs, are kept
         require : mapping, optional
-            as for the function `decide`
+            {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
+            other folds (rule "tuned", which "calibrated" then becomes). See
+            `cost_eval.decisions.read_requirements`. Decisions are taken as given
         posteriors : bool, default True
             hand over the posteriors that decided, too? Without them very many samples are faster
 
@@ -393,7 +309,7 @@ class CrossFit:
         Policy
         """
         rows = self._rows
-        how, notes = _settled(rows, name, rule, priors, capacity, require, self.deployment)
+        how, notes = _settled(rows, name, rule, priors, capacity, require)
         how, whole, rules = self._rules(how, notes)
         chosen = _told(rows, how, rules, _decided) if rules else _constant(rows, how)[None]
         p, behind = np.empty((len(chosen), 0, len(rows.costs.classes))), rules and how.rule in _BY_COSTS
@@ -443,10 +359,13 @@ class CrossFit:
         -------
         CrossFit
         """
-        found = copy(self)
-        found.many = dict(self.many)
-        self.samples.meet("costs", costs)
-        found.samples = _at_costs(self.samples, costs)
+        samples, found = self.samples, copy(self)
+        table = not_gained(as_costs(samples.meet("costs", costs), classes=samples.costs))
+        own = table if isinstance(table, ExampleCosts) else None
+        if own is not None and len(own) != len(samples):
+            raise ValueError(f"costs: of {len(own)} samples, but there are {len(samples)}; give one each")
+        single = table if own is None else own.mean(samples.sample_weight)
+        found.samples, found.many = replace(samples, costs=single, own=own), dict(self.many)
         found._rows = _in_their_order(found.samples)
         return found
 
@@ -498,9 +417,7 @@ class CrossFit:
         model = rows.models[check_choice(name, tuple(rows.models), "name")]
         how = _How(name, model.kind, rule, np.full(2, 0.5) if shifted else None)
         if rule == "bayes" and model.kind == "posteriors":
-            shares = rows.shares if model.priors is None else model.priors
-            shares = rows.target_priors(self.deployment) if isinstance(shares, str) else shares
-            p = model.values[None]
+            p, shares = model.values[None], rows.shares if model.priors is None else model.priors
         elif rule not in FITTED or model.kind == "decisions" or not self._fitted(how, []):
             return None
         elif rule == "calibrated":
@@ -571,9 +488,7 @@ class CrossFit:
         name, rows = how.name, self._rows
         if how.rule in FITTED and not self._fitted(how, notes):
             if how.asked is not None:
-                raise ValueError(
-                    f"require: {' '.join(notes[1:])} Nothing can be chosen: leave require out"
-                )
+                raise ValueError(f"require: {' '.join(notes[1:])} Nothing can be chosen: leave require out")
             if how.kind == "scores":
                 notes.append(Note("no threshold", model=name, constant=_CONSTANT))
                 return how, {}, []
@@ -659,27 +574,10 @@ _BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row tha
 _CONSTANT = "the decision that is best for everybody"
 
 
-def _check_samples(samples) -> Samples:
-    "What `read_samples` has made."
-    if not isinstance(samples, Samples):
-        raise ValueError(f"samples: give read_samples(y_true, models, costs), got {samples!r:.60}")
-    return samples
-
-
 def _in_their_order(samples: Samples) -> Samples:
     "The rows by ascending id; clusters as numbers, so that they can be counted."
     rows = samples if samples.order is None else samples.take(samples.order)
     return rows if rows.clusters is None else replace(rows, clusters=numbered(rows.clusters)[1])
-
-
-def _at_costs(rows: Samples, costs) -> Samples:
-    "The rows at other costs, of the same labels."
-    table = not_gained(as_costs(costs, classes=rows.costs))
-    if isinstance(table, CostMatrix):
-        return replace(rows, costs=table, own=None)
-    if len(table) != len(rows):
-        raise ValueError(f"costs: of {len(table)} samples, but there are {len(rows)}; one each is needed")
-    return replace(rows, costs=table.mean(rows.sample_weight), own=table)
 
 
 def _told(rows: Samples, how: "_How", rules: list, tell: Callable) -> Any:
@@ -731,16 +629,15 @@ def _queue(rows: Samples, how: "_How", p) -> tuple[np.ndarray, np.ndarray]:
     keys = [-saving]
     if len(rows.costs.classes) == 2:
         x = _cut(rows.models[how.name])
-        rank = np.searchsorted(np.unique(x[rows.counting]), x, side="right")
         seen = each if len(each) == 1 else each[rows.counting]
         if how.rule not in _BY_COSTS:  # as the installed rule has them, which reads no costs
-            keys = [-rank]
+            keys = [-x]
         elif (seen == seen[0]).all():
-            keys = [-np.sign(seen[0, 1] - seen[0, 0]) * rank]
+            keys = [-np.sign(seen[0, 1] - seen[0, 0]) * x]
         else:
-            keys.append(-rank)
-    order = np.lexsort(keys[::-1])
-    step = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+            keys = [-x, -saving]
+    order = np.lexsort(keys)
+    step = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
     place = np.empty(len(order), np.intp)
     place[order] = np.concatenate([[0], np.cumsum(step)])
     return place, saving
@@ -775,13 +672,11 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     >>> within_capacity(0.5, rows, [1, 2, 0]).tolist()
     [1, 2]
     """
-    _check_samples(rows)
     mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
-    places = check_range(check_1d(queue, "queue"), "queue", 0, len(rows), ends="[)", hint="places of samples")
-    queue = places.astype(np.intp)
-    queue = queue[mass[queue] > 0]
+    places = np.asarray(queue, np.intp)
+    places = places[mass[places] > 0]
     capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
-    return queue[: room(capacity, mass[queue], mass.sum())]
+    return places[: room(capacity, mass[places], mass.sum())]
 
 # %% ../nbs/07_policies.ipynb #pol030
 #| code-fold: true
@@ -797,14 +692,18 @@ class _How(NamedTuple):
     checked: dict | None = None  # whether costs of rows tell the class
 
 
-def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, require=None, there=None):
+def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, require=None):
     "How a model is decided about, and what is to be said; `ValueError` for a rule that it cannot follow."
     model, notes = rows.models[check_choice(name, tuple(rows.models), "name")], list[str]()
     target, asked = rows.target_priors(priors), None
     check_choice(rule, RULES, "rule")
     if require is not None:
         asked = read_requirements(require, rows.costs)
-        _check_required(rows, model.kind, rule, capacity)
+        if capacity is not None:
+            ways = "a share that can be decided positive is a requirement, too: require={'workload': 0.1}"
+            raise ValueError(f"require: beside capacity= it could be broken by the limit; {ways}")
+        if model.kind != "decisions" and rule not in FITTED:
+            raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
         if model.kind == "decisions":
             asked, said = None, f"{name}: its decisions were taken as they are, whatever was required."
         else:
@@ -812,30 +711,13 @@ def _settled(rows: Samples, name: str, rule: Rule, priors=None, capacity=None, r
             said = f"Required: {kept}. The cut is the cheapest that kept to it on other folds."
         notes.append(said)
     rule = _possible(rows, model.kind, rule)
-    given, at, said = None, None, getattr(model, "priors", None)
-    if priors is not None:
-        given, at, there = target, rows.shares, priors
-    if said is not None:
-        at = rows.target_priors(there) if isinstance(said, str) else said
+    at = getattr(model, "priors", None)
+    if at is not None:
         at = None if np.array_equal(at, target) else at
+    elif priors is not None:
+        at = rows.shares
     checked = _checked_costs(rows, notes) if rule in _BY_COSTS and rows.own is not None else None
-    return _How(name, model.kind, rule, given, asked, at, checked), notes
-
-
-def _check_required(rows: Samples, kind: str, rule: str, capacity):
-    "`ValueError` where no cut keeps to what is required."
-    if rows.costs.shape != (2, 2):
-        raise ValueError(
-            "require: one cut keeps to it, of two classes and two decisions; take one class against all "
-            "others as two, or answer only where certified_threshold(y_true, model) allows it"
-        )
-    if capacity is not None:
-        raise ValueError(
-            "require: beside capacity= it could be broken by the limit; a share that can be decided "
-            "positive is a requirement, too: require={'workload': 0.1}"
-        )
-    if kind != "decisions" and rule not in FITTED:
-        raise ValueError(f"require: rule={rule!r} fits nothing on other folds; use rule='tuned'")
+    return _How(name, model.kind, rule, None if priors is None else target, asked, at, checked), notes
 
 
 def _possible(rows: Samples, kind: str, rule: Rule) -> Rule:
@@ -854,15 +736,14 @@ def _possible(rows: Samples, kind: str, rule: Rule) -> Rule:
 
 def _checked_costs(rows: Samples, notes: list) -> dict:
     "Whether the rows' own costs, by which the rule decides, tell the class; `ValueError` if they do."
-    told, few = rows.told_by_costs, rows.few_for_costs
+    told, y = rows.told_by_costs, rows.y[rows.counting]
+    few = bool(len(y) < 60 or np.bincount(y).min() < 10)  # then most costs that tell the class pass
     if rows.costs_known:
-        tells = f"{told}. It was declared" if told else "It was declared"
-        notes.append(Note("declared", tells=tells))
-        return {"declared": True, "told": told, "few": few}
-    refuse_told(told)
-    if few:
-        notes.append(Note("few to tell"))
-    return {"declared": False, "told": "", "few": few}
+        notes.append(Note("declared", tells=f"{told}. It was declared" if told else "It was declared"))
+    else:
+        refuse_told(told)
+        notes += [Note("few to tell")] * few
+    return {"declared": rows.costs_known, "told": told, "few": few}
 
 
 def _cut(model) -> np.ndarray:
@@ -899,8 +780,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
         "costs_checked": how.checked,
     }
     if how.asked is not None:
-        keys = [one.key if isinstance(one.key, str) else [*map(_plain, one.key)] for one in how.asked]
-        content["require"] = [[key, float(one.limit)] for key, one in zip(keys, how.asked)]
+        content["require"] = [[one.name, float(one.limit)] for one in how.asked]
     if how.rule == "tuned":
         content["threshold"] = _stored(_best_cut(rows, how) if cut is None else cut)
     elif known is not None and how.kind == "posteriors" and costs.shape == (2, 2) and not own:
@@ -911,7 +791,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
 def _best_cut(rows: Samples, how: _How) -> float:
     "The best threshold on some rows."
     if (rows.class_sizes == 0).any():
-        raise ValueError("samples: a class has no sample where the cut is chosen; give threshold=")
+        raise ValueError("samples: a class has no sample where the cut is chosen; use rule='bayes'")
     costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
     options: dict = {"priors": how.priors, "sample_weight": rows.sample_weight, "require": how.asked}
     return best_threshold(rows.y, _cut(rows.models[how.name]), costs, **options).threshold
@@ -991,13 +871,15 @@ def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
         if rows.clusters is not None:
             units = int(np.count_nonzero(np.bincount(rows.clusters[rows.counting])))
         scores = model.values if some is None else model.values.take(some)
-        steps = IsotonicCalibrator().fit(scores, y == 1, weight, n_units=units)
-        return {part: [*map(_stored, getattr(steps, f"{part}_"))] for part in _STEPS}, False
+        steps = isotonic_steps(scores, y == 1, weight, n_units=units)
+        return {part: [*map(_stored, step)] for part, step in zip(_STEPS, steps)}, False
     kept, weight = _thinned(y, weight, _FITTED)
     floor, place = 0.5 / len(rows.counting), kept if some is None else some.take(kept)
     logs = np.log(np.maximum(model.values.take(place, axis=0), floor))  # no 0
-    fitted, apart = _fit_scale(logs, y[kept], weight)
-    return {"alpha": float(fitted.alpha_), "beta": fitted.beta_.tolist(), "floor": floor}, apart
+    with warnings.catch_warnings(record=True) as apart:
+        warnings.simplefilter("always", RuntimeWarning)
+        fitted = AffineCalibrator().fit(logs, y[kept], sample_weight=weight)
+    return {"alpha": float(fitted.alpha_), "beta": fitted.beta_.tolist(), "floor": floor}, bool(apart)
 
 
 _STEPS = ("low", "high", "log_odds")
@@ -1011,122 +893,63 @@ def _thinned(y: np.ndarray, weight, most: int) -> tuple[np.ndarray, np.ndarray]:
     kept = np.concatenate([place[:: max(step, 1)] for place, step in zip(places, steps)])
     return kept, np.array(steps)[y[kept]] * (1.0 if weight is None else weight[kept])
 
-
-def _fit_scale(logs: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[AffineCalibrator, bool]:
-    "A fitted `AffineCalibrator`, of many rows from where some of them lead; are the classes separated?"
-    start = None
-    if len(y) > _FITTED // 2:
-        few, heavier = _thinned(y, weight, _FITTED // 10)
-        start, apart = _fit_scale(logs[few], y[few], heavier)
-        start = None if apart else start
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RuntimeWarning)
-        fitted = AffineCalibrator().fit(logs, y, sample_weight=weight, start=start)
-    return fitted, bool(caught)
-
 # %% ../nbs/07_policies.ipynb #pol033
-class IsotonicCalibrator:
+def isotonic_steps(
+    scores: Vector, y_true: Labels, sample_weight: Vector | None = None, *, n_units: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Posteriors from the order of scores: the non-decreasing steps that fit the labels best, made finite.
 
     Equal scores share a step; each step's share of positives is averaged with one unit at the share of all,
     (k + share) / (n + 1), and steps that this puts out of order are pooled again. So no odds are 0 or
-    infinite, and a strictly increasing change of the scores changes nothing. A score between two steps gets
-    the mean of their log-odds, one outside all steps the nearest.
+    infinite, and a strictly increasing change of the scores changes nothing. `cost_eval.runner.step_odds`
+    reads them: a score between two steps gets the mean of their log-odds, one outside all steps the nearest.
 
-    Attributes
+    Parameters
     ----------
-    low_, high_ : ndarray
+    scores : array_like
+        (N,) numbers, higher means class 1
+    y_true : array_like
+        (N,) 0/1 or booleans, both among those of positive weight
+    sample_weight : array_like, optional
+        (N,) finite, non-negative weights
+    n_units : int, optional
+        how many samples are independent: the number of clusters; None: all
+
+    Returns
+    -------
+    low, high : ndarray
         (B,) least and greatest score of each step
-    log_odds_ : ndarray
+    log_odds : ndarray
         (B,) of class 1
+
+    Raises
+    ------
+    ValueError
+        For NaN scores, other labels, and one class only.
 
     Examples
     --------
-    >>> steps = IsotonicCalibrator().fit([1, 2, 3, 4], [0, 1, 0, 1])
-    >>> steps.transform([1, 2, 3, 4]).round(2)
-    array([[0.75, 0.25],
-           [0.5 , 0.5 ],
-           [0.5 , 0.5 ],
-           [0.25, 0.75]])
+    >>> isotonic_steps([1, 2, 3, 4], [0, 1, 0, 1])[2].round(2)
+    array([-1.1,  0. ,  1.1])
     """
-
-    def fit(
-        self,
-        scores: Vector,
-        y_true: Labels,
-        sample_weight: Vector | None = None,
-        *,
-        n_units: int | None = None,
-    ) -> "IsotonicCalibrator":
-        """Find the steps.
-
-        Parameters
-        ----------
-        scores : array_like
-            (N,) numbers, higher means class 1
-        y_true : array_like
-            (N,) 0/1 or booleans, both among those of positive weight
-        sample_weight : array_like, optional
-            (N,) finite, non-negative weights
-        n_units : int, optional
-            how many samples are independent: the number of clusters; None: all
-
-        Returns
-        -------
-        IsotonicCalibrator
-            itself
-
-        Raises
-        ------
-        ValueError
-            For NaN scores, other labels, and one class only.
-        """
-        s = check_scores(scores)
-        positive = check_binary(y_true, n=len(s))
-        weight = np.ones(len(s)) if sample_weight is None else check_weights(sample_weight, len(s))
-        used = weight > 0
-        s, positive, weight = s[used], positive[used], weight[used] / weight.max(initial=0)  # in any unit
-        if not 0 < positive.sum() < len(s):
-            raise ValueError("y_true: both classes are needed (with positive weight) to calibrate on")
-        if (s[1:] < s[:-1]).any():
-            order = np.argsort(s, kind="stable")
-            s, positive, weight = s[order], positive[order], weight[order]
-        first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
-        values, mass, hits = s[first], *(np.add.reduceat(v, first) for v in (weight, weight * positive))
-        steps = isotonic_regression(hits / mass, weights=mass).blocks
-        effective = weight.sum() ** 2 / (weight**2).sum()
-        unit = min(effective, effective if n_units is None else n_units) / weight.sum()
-        n, k = (unit * np.add.reduceat(v, steps[:-1]) for v in (mass, hits))
-        rate = (k + positive @ weight / weight.sum()) / (n + 1)
-        self.low_, self.high_ = values[steps[:-1]], values[steps[1:] - 1]
-        self.log_odds_ = logit(isotonic_regression(rate, weights=n + 1).x)
-        return self
-
-    def transform(self, scores: Vector, *, log: bool = False) -> np.ndarray:
-        """Posteriors of both classes.
-
-        Parameters
-        ----------
-        scores : array_like
-            (N,) numbers
-        log : bool, default False
-            return natural logarithms?
-
-        Returns
-        -------
-        ndarray
-            (N, 2), rows sum to 1
-
-        Raises
-        ------
-        ValueError
-            Before `fit`, and for NaN.
-        """
-        if not hasattr(self, "log_odds_"):
-            raise ValueError("IsotonicCalibrator: not fitted; call fit(scores, y_true) first")
-        odds = step_odds(check_scores(scores), self.low_, self.high_, self.log_odds_)
-        logs = np.column_stack([log_expit(-odds), log_expit(odds)])
-        return logs if log else np.exp(logs)
+    s = check_scores(scores)
+    positive = check_binary(y_true, n=len(s))
+    weight = np.ones(len(s)) if sample_weight is None else check_weights(sample_weight, len(s))
+    used = weight > 0
+    s, positive, weight = s[used], positive[used], weight[used] / weight.max(initial=0)  # in any unit
+    if not 0 < positive.sum() < len(s):
+        raise ValueError("y_true: both classes are needed (with positive weight) to calibrate on")
+    if (s[1:] < s[:-1]).any():
+        order = np.argsort(s, kind="stable")
+        s, positive, weight = s[order], positive[order], weight[order]
+    first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
+    values, mass, hits = s[first], *(np.add.reduceat(v, first) for v in (weight, weight * positive))
+    steps = isotonic_regression(hits / mass, weights=mass).blocks
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    unit = min(effective, effective if n_units is None else n_units) / weight.sum()
+    n, k = (unit * np.add.reduceat(v, steps[:-1]) for v in (mass, hits))
+    rate = (k + positive @ weight / weight.sum()) / (n + 1)
+    return values[steps[:-1]], values[steps[1:] - 1], logit(isotonic_regression(rate, weights=n + 1).x)
 
 # %% ../nbs/07_policies.ipynb #pol036
 def _part(name: str, doc: str, form: Callable = lambda part: part) -> Any:
@@ -1156,7 +979,7 @@ class DecisionRule(Result):
     Examples
     --------
     >>> costs = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"], decisions=["wait", "treat"])
-    >>> rule = fit_rule(read_samples(["well", "well", "ill", "ill"] * 9, [1, 2, 3, 4] * 9, costs))
+    >>> rule = fit_rule(["well", "well", "ill", "ill"] * 9, [1, 2, 3, 4] * 9, costs)
     >>> rule
     <DecisionRule 'model', calibrated: 'treat' from 3 on>
     >>> rule.decide([2, 3]).tolist(), DecisionRule.from_json(rule.to_json()) == rule
@@ -1237,8 +1060,11 @@ class DecisionRule(Result):
         if costs is not None and self.content["by"] != BY_COST:
             raise ValueError(f"costs: decided by {self.content['by']}, without costs; use rule='calibrated'")
         chosen, tied = self._decided(self._read(values), costs, capacity)
-        for note in (*self._outside(values), *[_TIED] * tied):
-            warnings.warn(note, UserWarning, stacklevel=2)
+        if many := self.look(values)["outside"]:
+            ends = " to ".join(short(np.array(self.seen[end], float)) for end in ("low", "high"))
+            warnings.warn(f"{many} rows lie outside {ends}, where the rule was fitted.", stacklevel=2)
+        if tied:
+            warnings.warn(_TIED, stacklevel=2)
         return label_array(list(self.decisions), "decisions")[chosen]
 
     def columns(self, values: Any, costs: Costs | None = None) -> np.ndarray:
@@ -1274,25 +1100,14 @@ class DecisionRule(Result):
         Returns
         -------
         dict
-            least and greatest ("low", "high"), and how many rows lie "outside" the fitted range; the same
-            "beyond" it, below and above, of each column; of decisions nothing
+            how many rows lie "outside" the fitted range; and "beyond" it, below and above, of each column; of
+            decisions none
         """
         x = np.empty(0) if self.kind == "decisions" else self._seen_as(self._read(values))
         low, high = (np.array(self.seen.get(end, 0), float) for end in ("low", "high"))
-        sides: Any = np.array([x < low, x > high])
-        out = sides.any(0)
-        return {
-            "low": float(np.nanmin(x, initial=np.inf)),
-            "high": float(np.nanmax(x, initial=-np.inf)),
-            "outside": int((out if out.ndim == 1 else out.any(1)).sum()),
-            "beyond": np.atleast_2d(sides.sum(1).T).T,
-        }
-
-    def _outside(self, values: Any) -> list[str]:
-        "What is to be said of values that lie outside those that the rule was fitted on."
-        many = self.look(values)["outside"]
-        ends = " to ".join(short(np.array(self.seen.get(end, 0), float)) for end in ("low", "high"))
-        return [f"{many} rows lie outside {ends}, where the rule was fitted."] if many else []
+        sides = np.array([x < low, x > high])
+        sides = sides if sides.ndim == 3 else sides[..., None]
+        return {"outside": int(sides.any((0, 2)).sum()), "beyond": sides.sum(1)}
 
     def explain(self, values: Any, costs: Costs | None = None, *, capacity: float | None = None) -> DataFrame:
         """How each case was decided.
@@ -1309,23 +1124,20 @@ class DecisionRule(Result):
             probability after calibration and at the deployment's priors, what each decision is expected to
             cost, and the decision. NaN where the rule does not look at it
         """
-        x, pd = self._read(values), pandas()
+        x = self._read(values)
         chosen, _ = self._decided(x, costs, capacity)
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x).reshape(len(x), -1)
-        trusted = np.full((len(x), len(of_class)), np.nan)
-        paid = np.full((len(x), len(self.decisions)), np.nan)
+        p, paid = (np.full((len(x), k), np.nan) for k in (len(self.classes), len(self.decisions)))
         if self.content["by"] == BY_COST:
             own = self._costs_of(costs, len(x))
-            p = believed(self.content, x)[0].copy()
-            p[np.isnan(stated).any(1)] = np.nan
-            table = np.broadcast_to(self.costs.array if own is None else own, (len(x), *self.costs.shape))
-            trusted, paid = p[:, -len(of_class) :], np.einsum("ni,nij->nj", p, table)
+            p = np.where(np.isnan(stated).any(1)[:, None], np.nan, believed(self.content, x)[0])
+            paid = (p[:, :, None] * (self.costs.array if own is None else own)).sum(1)
         columns = {f"stated{name}": stated[:, k] for k, name in enumerate(of_class)}
-        columns |= {f"calibrated{name}": trusted[:, k] for k, name in enumerate(of_class)}
+        columns |= {f"calibrated{name}": p[:, k - len(of_class)] for k, name in enumerate(of_class)}
         columns |= {f"cost of {label}": paid[:, j] for j, label in enumerate(self.decisions)}
         columns["decision"] = label_array(list(self.decisions), "decisions")[chosen]
-        return pd.DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
+        return pandas().DataFrame(columns, index=values.index if hasattr(values, "iloc") else None)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The rule as a file: numbers to the last digit, and a version of the form.
@@ -1371,13 +1183,11 @@ class DecisionRule(Result):
         ValueError
             For a file of a later release, and for what is no rule or lacks a part of one.
         """
-        rule = cls(read_rule(path))
-        try:
-            _check_parts(rule)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            why = f"damaged rule ({f'{error} is missing' if isinstance(error, KeyError) else error})"
-            raise ValueError(f"path: a {why}; write it again with rule.to_json(path)") from None
-        return rule
+        content = read_rule(path)
+        missing = [part for part in _PARTS if part not in content]
+        if missing:
+            raise ValueError(f"path: a damaged rule, without {missing}; write it again, rule.to_json(path)")
+        return cls(content)
 
     def frame_columns(self) -> dict:
         "What the rule is, a line each."
@@ -1387,7 +1197,8 @@ class DecisionRule(Result):
         return {"what": list(told), "value": [v if isinstance(v, str) else short(v) for v in told.values()]}
 
     def _kept(self) -> str:
-        return " and ".join(map(str, read_requirements(self.require, self.costs)))
+        said = ("at least" if RATES.get(name, (False,))[0] else "at most" for name in self.require)
+        return " and ".join(f"{k} of {way} {v:g}" for way, (k, v) in zip(said, self.require.items()))
 
     def __repr__(self):
         said = [f"DecisionRule {self.model!r}, {self.rule}"]
@@ -1403,52 +1214,40 @@ class DecisionRule(Result):
 
     def _read(self, values: Any) -> np.ndarray:
         "Values as `run_rule` takes them, checked and in the order of the classes; NaN where one is missing."
-        names = None
+        names, classes, K = None, list(self.classes), len(self.classes)
         if isinstance(values, (Decisions, Posteriors, Scores)):
             if values.kind != self.kind:
                 raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
             names, values = getattr(values, "classes", None), values.values
-        if self.kind == "decisions":
-            return check_1d(values, "values")
-        if self.kind == "scores":
-            return numbers(check_1d(values, "values"), "values")
+        if self.kind != "posteriors":
+            column = check_1d(values, "values")
+            return column if self.kind == "decisions" else numbers(column, "values")
         if hasattr(values, "columns"):
-            named = positions(objects(self.classes), list(values.columns)) is not None
-            names, values = self.classes if named else None, self._of_classes(values)
-        x, K = numbers(values, "values"), len(self.classes)
+            columns = list(values.columns)
+            place = positions(objects(self.classes), columns)
+            if place is None and columns != list(range(K)):
+                raise ValueError(f"values: columns {columns}, but one for each of {classes} is needed")
+            names = None if place is None else classes
+            own = columns if place is None else [columns[k] for k in place]
+            values = np.column_stack([numbers(values[column], "values") for column in own])
+        x = numbers(values, "values")
         if x.ndim == 1 and K == 2:
-            turned = names is not None and len(names) == 1 and written(names[0]) == written(self.classes[0])
+            turned = names is not None and [*map(written, names)] == [written(classes[0])]
             x = 1 - x if turned else x
-            if x.size and (np.nanmin(x, initial=0) < 0 or np.nanmax(x, initial=1) > 1):
-                row = int(np.argmax((x < 0) | (x > 1)))
+            if len(beyond := np.flatnonzero((x < 0) | (x > 1))):
+                row = beyond[0]
                 raise ValueError(f"values: {x[row]:g} in row {row} is not a probability; give one in [0, 1]")
             return x
-        if names is None and x.ndim == 2 and in_order(self.classes) != list(self.classes):
-            raise ValueError(
-                f"values: columns without names may stand in the order of the rule, {list(self.classes)}, or "
-                "as scikit-learn has them, sorted; say which, Posteriors(numpy.asarray(values), "
-                f"classes={list(self.classes)}) or classes={in_order(self.classes)}"
-            )
-        if names is not None and x.ndim == 2:
+        if x.ndim != 2 or x.shape[1] != K:
+            raise ValueError(f"values: a column for each of {classes} is needed, got shape {x.shape}")
+        if names is None and in_order(classes) != classes:
+            either = f"Posteriors(numpy.asarray(values), classes={classes}) or classes={in_order(classes)}"
+            raise ValueError(f"values: columns without names may stand in two orders; say which, {either}")
+        if names is not None:
             x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
-        lost = np.isnan(x).any(-1) if x.ndim == 2 else np.zeros(1, bool)
-        if x.ndim == 2 and x.shape[1] == K:
-            check_posteriors(np.where(lost[:, None], 1 / K, x), K, name="values")
-            return np.where(lost[:, None], np.nan, x)
-        raise ValueError(f"values: a column for each of {list(self.classes)} is needed, got shape {x.shape}")
-
-    def _of_classes(self, frame: Any) -> np.ndarray:
-        "The columns of a frame that are called after the classes, in their order."
-        columns = list(frame.columns)
-        place: Any = positions(objects(self.classes), columns)
-        if place is None and columns == list(range(len(self.classes))):
-            place = columns
-        if place is None:
-            names = {*map(written, columns)}
-            missing = [label for label in self.classes if written(label) not in names]
-            what = f"no column {missing[0]!r}" if missing else "two columns of one name"
-            raise ValueError(f"values: {what}; there are {columns}, give one for each class")
-        return np.column_stack([numbers(frame[columns[k]], "values") for k in place])
+        lost = np.isnan(x).any(1)[:, None]
+        check_posteriors(np.where(lost, 1 / K, x), K, name="values")
+        return np.where(lost, np.nan, x)
 
     def _seen_as(self, x: np.ndarray) -> np.ndarray:
         "What a threshold cuts: (N,) of two classes, else (N, K)."
@@ -1464,86 +1263,54 @@ class DecisionRule(Result):
         return table.array
 
 
+_PARTS = {"model", "rule", "values", "classes", "decisions", "priors", "costs", "by", "threshold", "seen"}
 _TIED = "The capacity ends among equal cases: those that stand first were taken."
 
 
 def _most(capacity: float) -> str:
     return f"{capacity} rows" if isinstance(capacity, int) else f"{capacity:.4g} of the rows"
 
-
-def _check_parts(rule: DecisionRule):
-    "`KeyError` for a part of a rule that is missing, `ValueError` for one of another kind or length."
-    content, (K, M) = rule.content, rule.costs.shape
-    check_choice(rule.rule, RULES, "rule")
-    check_choice(rule.kind, ("decisions", "posteriors", "scores"), "values")
-    check_choice(content["by"], (*_BY.values(), BY_COST), "by")
-    check_flag(content["own_costs"], "own_costs")
-    check_priors(content["priors"], K)
-    if content["right_at"] is not None:
-        check_priors(content["right_at"], K, name="right_at")
-    if content["calibration"] is not None:
-        _check_knots(content["calibration"], rule.kind, K)
-    if content.get("prices") is not None:
-        raise ValueError("prices: of a requirement of more classes or decisions, which no rule decides by")
-    if rule.capacity is not None:
-        limit(rule.capacity, content["decisions"])
-    if rule.otherwise is not None and rule.otherwise not in rule.decisions:
-        raise ValueError(f"otherwise: {rule.otherwise!r} is not a decision")
-    for part in _ENDS:
-        if content[part] not in (None, "inf", "-inf"):
-            check_range(content[part], part, shape=())
-    if content["by"] == "cut" and content["threshold"] is None:
-        raise ValueError("threshold: a cut needs one")
-    if rule.require:
-        read_requirements(rule.require, rule.costs)
-    for part, size in (("classes", K), ("decisions", M)):
-        check_range(rule.seen[part], f"seen {part}", shape=(size,))
-    for part in ("model", "over_folds", "columns", "expected", "made"):
-        content[part]
-
-
-def _check_knots(knots: dict, kind: str, K: int):
-    "The numbers of a calibration, as many as are needed."
-    if kind == "posteriors":
-        check_range([knots["alpha"], knots["floor"], *knots["beta"]], "calibration", shape=(K + 2,))
-    elif len({len(np.array(knots[part], float)) for part in _STEPS}) > 1:
-        raise ValueError("calibration: low, high and log_odds must be of one length")
-
 # %% ../nbs/07_policies.ipynb #pol045
 def fit_rule(
-    samples: Samples,
-    name: str = "model",
-    rule: Rule = "calibrated",
+    y_true: Labels,
+    model: Labels | Frame | Model,
+    costs: Costs,
     *,
+    rule: Rule = "calibrated",
     priors: float | Priors | None = None,
     require: Mapping[Any, float] | None = None,
-    threshold: float | None = None,
-    folds: Labels | None = None,
     capacity: float | None = None,
+    positive: Any = None,
+    sample_weight: Vector | None = None,
+    clusters: Labels | None = None,
+    costs_known: bool = False,
+    folds: Labels | None = None,
     otherwise: Any = None,
 ) -> DecisionRule:
     """Fit a rule on all samples, to decide about others: a second half, the next block, tomorrow's cases.
 
-    What it costs on the samples it was fitted on is too low; `decide` and `CrossFit` say what it costs.
+    What it costs on the samples it was fitted on is too low; `evaluate` says what it costs.
 
     Parameters
     ----------
-    samples : Samples
-        from `read_samples`
-    name : str, default "model"
-        of one of its models
-    rule : str, default "calibrated"
-        one of `RULES`
+    y_true : array_like
+        (N,) true labels
+    model : array_like, DataFrame, Decisions, Posteriors or Scores
+        what one model hands over; {name: values} names it
+    costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
+        (K, M), or of each sample; lower is better
+    rule : {"calibrated", "tuned", "bayes", "as given"}, default "calibrated"
+        how the output becomes decisions
     priors : float, array_like or mapping, optional
         (K,) of the deployment
     require : mapping, optional
-        as for `decide`, kept to on all the samples; whether others keep to it `certify` says
-    threshold : float, optional
-        of "tuned": a cut that was found elsewhere, to be installed as it stands; None: the best one
-    folds : array_like, optional
-        (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
+        as for `evaluate`, kept to on all the samples; whether others keep to it `certify` says
     capacity : int or float, optional
         at most so many of the rows that are decided together get the second decision, or such a share
+    positive, sample_weight, clusters, costs_known
+        as for `evaluate`
+    folds : array_like, optional
+        (N,) fold of each sample: the rule is fitted without each, too, for `over_folds`
     otherwise : label, optional
         the decision for rows whose value is missing or unknown; None: they are refused
 
@@ -1560,59 +1327,80 @@ def fit_rule(
     Examples
     --------
     >>> y, score = [0, 0, 1, 0, 1, 1] * 20, [1, 2, 3, 4, 5, 6] * 20
-    >>> rule = fit_rule(read_samples(y, score, [[0, 1], [5, 0]]), rule="tuned")
+    >>> rule = fit_rule(y, score, [[0, 1], [5, 0]], rule="tuned")
     >>> rule.threshold, rule.decide([2, 3]).tolist()
     (2.5, [0, 1])
     """
-    kept = _check_samples(samples).counting
+    units: dict = {"sample_weight": sample_weight, "clusters": clusters}
+    samples = read_samples(y_true, model, costs, positive=positive, costs_known=costs_known, **units)
+    if len(samples.models) > 1:
+        raise ValueError(f"model: got {list(samples.models)}; a rule is of one, {{name: values}}")
+    asked: dict = {"priors": priors, "require": require, "capacity": capacity}
+    return rule_of(samples, next(iter(samples.models)), rule, **asked, folds=folds, otherwise=otherwise)
+
+
+def rule_of(
+    samples: Samples,
+    name: str,
+    rule: Rule = "calibrated",
+    *,
+    folds: Labels | None = None,
+    otherwise: Any = None,
+    **asked: Any,
+) -> DecisionRule:
+    """`fit_rule` of what was read.
+
+    Parameters
+    ----------
+    samples : Samples
+        from `read_samples`
+    name : str
+        of one of its models
+    rule, folds, otherwise
+        as for `fit_rule`
+    **asked
+        priors, require and capacity
+
+    Returns
+    -------
+    DecisionRule
+
+    Examples
+    --------
+    >>> samples = read_samples([0, 0, 1, 0, 1, 1], {"m": [1, 2, 3, 4, 5, 6]}, [[0, 1], [5, 0]])
+    >>> rule_of(samples, "m", "tuned", capacity=1)
+    <DecisionRule 'm', tuned, 1 for at most 1 rows decided together>
+    """
+    kept = samples.counting
     folds = folds if folds is None else check_1d(folds, "folds", len(samples))[kept]
     samples = samples.take(kept)
-    asked: dict = {"priors": priors, "require": require}
-    content = {
-        "schema": SCHEMA,
-        "version": VERSION,
-        **_content(samples, name, rule, cut=threshold, capacity=capacity, **asked),
-        "over_folds": [None, None],
-        **dict.fromkeys(("columns", "capacity", "otherwise")),
-        "expected": {},
-        "made": {
-            "package": f"cost_eval {version('cost_eval')}",
-            "rows": len(samples),
-            "data": samples.checksum,
-        },
-    }
-    decisions = content["decisions"]
+    decided = _content(samples, name, rule, **asked)
+    decisions, content = decided["decisions"], {"schema": SCHEMA, "version": VERSION, **decided}
+    content |= {"over_folds": [None, None], "columns": None, "capacity": None, "otherwise": None}
+    package = f"cost_eval {version('cost_eval')}"
+    content |= {"expected": {}, "made": {"package": package, "rows": len(samples), "data": samples.checksum}}
     if otherwise is not None:
-        named = [label for label in decisions if written(label) == written(otherwise)]
-        if not named:
-            raise ValueError(
-                f"otherwise: {otherwise!r} is not a decision of the costs, which have {decisions}; "
-                "costs.with_abstain(cost, label) adds one"
-            )
-        content["otherwise"] = named[0]
+        named = {written(label): label for label in decisions}
+        if written(otherwise) not in named:
+            ways = "costs.with_abstain(cost, label) adds one"
+            raise ValueError(f"otherwise: {otherwise!r} is not a decision of the costs, {decisions}; {ways}")
+        content["otherwise"] = named[written(otherwise)]
     content["seen"] = _seen(content, samples, name)
-    if capacity is not None:
+    if (capacity := asked.pop("capacity", None)) is not None:
         content["capacity"] = limit(capacity, decisions)
-    if folds is not None and content["threshold"] is not None and threshold is None:
-        parts = (samples.take(inside) for inside, _ in fold_parts(folds))
-        cuts = [
-            _read_number(_content(part, name, rule, **asked)["threshold"])
-            for part in parts
-            if (part.class_sizes > 0).all()
-        ]
+    if folds is not None and content["threshold"] is not None:
+        parts = [samples.take(inside) for inside, _ in fold_parts(folds)]
+        parts = [part for part in parts if part.class_sizes.all()]
+        cuts = [_read_number(_content(part, name, rule, **asked)["threshold"]) for part in parts]
         content["over_folds"] = [_stored(end(cuts)) for end in (np.min, np.max)] if cuts else [None, None]
     return DecisionRule(content)
 
 
-def _content(samples: Samples, name: str, rule: Rule, *, cut=None, **asked) -> dict:
+def _content(samples: Samples, name: str, rule: Rule, **asked) -> dict:
     "How a rule decides and what it shows that is fitted on some samples, all of which count."
     rows = _in_their_order(samples)
     how, _ = _settled(rows, name, rule, **asked)
-    if cut is not None:
-        check_range(cut, "threshold", shape=(), ends="[]")
-        if how.rule != "tuned":
-            raise ValueError(f"threshold: rule {how.rule!r} has its own; rule='tuned' installs one")
-    return _shown(rows, how, _fit(rows, how, cut)[0])
+    return _shown(rows, how, _fit(rows, how)[0])
 
 
 def _seen(content: dict, samples: Samples, name: str) -> dict:
@@ -1632,14 +1420,11 @@ def _seen(content: dict, samples: Samples, name: str) -> dict:
 def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np.ndarray, list]:
     "(N,) fold of each ordered row, clusters whole; (0,) where a class is too small; and notes."
     if dense(folds, "folds").ndim:
-        clusters = rows.clusters
-        if clusters is not None and order is not None:
-            clusters = clusters[np.argsort(order)]
-        given = given_folds(folds, len(rows), clusters=clusters)
-        return given if order is None else given[order], []
+        given = check_1d(folds, "folds", len(rows))
+        return given_folds(given if order is None else given[order], clusters=rows.clusters), []
     folds = check_integer(folds, "folds", 2)
-    used = np.arange(len(rows)) if rows.sample_weight is None else np.flatnonzero(rows.sample_weight)
-    clusters, y = rows.clusters, rows.y[used]
+    used, clusters = rows.counting, rows.clusters
+    y = rows.y[used]
     K, seen = len(rows.costs.classes), y
     if clusters is not None and np.bincount(clusters[used]).max() == 1:
         clusters = None  # of one sample each
@@ -1649,9 +1434,7 @@ def _draw_folds(rows: Samples, folds, order: np.ndarray | None, rng) -> tuple[np
     smallest, what = int(sizes.min()), "samples" if clusters is None else "clusters"
     label = rows.costs.classes[int(sizes.argmin())]
     if smallest < 2:
-        return np.empty(0, np.intp), [
-            Note("class small", label=label, smallest=smallest, what=what)
-        ]
+        return np.empty(0, np.intp), [Note("class small", label=label, smallest=smallest, what=what)]
     notes = []
     if smallest < folds:
         notes.append(f"Class {label} has {smallest} {what}, so there are {smallest} folds and not {folds}.")

@@ -13,7 +13,6 @@ from cost_eval.core import (
     DataFrame,
     Figure,
     Frame,
-    IntervalMethod,
     Labels,
     Model,
     Numbers,
@@ -29,17 +28,14 @@ __all__ = ['Report', 'evaluate']
 
 # %% ../nbs/60_report.ipynb #afbb565c
 import datetime
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import product
-from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy import stats
 
 from . import page
 from .bootstrap import METHODS
@@ -52,7 +48,6 @@ from cost_eval.comparisons import (
     ask,
     best_policy,
     differences,
-    probable_best,
     rate_of,
     regrets,
 )
@@ -74,16 +69,12 @@ from cost_eval.core import (
     same_rows,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
-from .decisions import AffineCalibrator, read_requirements
+from .decisions import read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
-from .policies import FITTED, RULES, CrossFit, DecisionRule, fit_rule, within_capacity
+from .policies import FITTED, RULES, CrossFit, DecisionRule, rule_of, within_capacity
 from .page import Line, Robustness
-from cost_eval.samples import (
-    Samples,
-    labelled_rows,
-    read_samples,
-)
+from .samples import Samples, labelled_rows, read_samples
 from .scores import auc_interval
 
 # %% ../nbs/60_report.ipynb #63507286
@@ -104,19 +95,13 @@ def _case_of(
     """What was read, as the engine takes it; `least` is what the heaviest unit weighs at least, `all_costs`
     are those of all rows where some have no label, and the rows that count.
     """
-    own = None if samples.own is None else samples.own.array
-    clusters = None if samples.clusters is None else numbered(samples.clusters)[1]
-    given = samples.y, samples.target_priors(priors), priors is not None, samples.sample_weight, clusters
-    how |= {"costs": samples.costs, "own": own, "groups": samples.groups}
     check_choice(how.get("method", "auto"), ("auto", *METHODS), "method")
-    how |= {
-        "rng": rng,
-        "heaviest": least if heaviest is None else _heaviest(samples, clusters, heaviest, least),
-    }
-    if own is not None and all_costs is not None:
+    how |= {"rng": rng, "heaviest": least if heaviest is None else _heaviest(samples, heaviest, least)}
+    if samples.own is not None and all_costs is not None:
         costs, counting = all_costs
         how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
-    return _Case(*given, confidence=confidence, capacity=capacity, **how)
+    how |= {"groups": samples.groups, "confidence": confidence, "capacity": capacity}
+    return _Case.of(samples, priors, **how)
 
 
 def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None) -> tuple[CrossFit, _Case]:
@@ -127,18 +112,16 @@ def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None
     return at, _case_of(at.samples, priors, case.capacity, case.confidence, rng, **how)
 
 
-def _heaviest(samples: Samples, clusters, heaviest, least) -> float:
+def _heaviest(samples: Samples, heaviest, least) -> float:
     "The stated weight of the heaviest unit, if none of these rows is heavier."
-    weight = samples.sample_weight
+    weight: Any = samples.sample_weight
+    clusters = samples.clusters
     if weight is None and clusters is None:
         raise ValueError("heaviest: without weights and clusters each sample weighs 1; leave it out")
-    heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    sizes: Any = weight if clusters is None else np.bincount(clusters, weight)
-    seen = float(sizes.max())
+    seen = float((weight if clusters is None else np.bincount(numbered(clusters)[1], weight)).max())
     seen = seen if least is None else max(seen, least)
-    if heaviest < seen * (1 - 1e-12):
-        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
-    return heaviest
+    hint = f"a unit weighs {seen:g}"
+    return check_range(heaviest, "heaviest", seen * (1 - 1e-12), ends="[)", shape=(), hint=hint)
 
 
 def _in_order(costs: ExampleCosts, classes) -> np.ndarray:
@@ -164,9 +147,7 @@ def _limits(case: _Case, priors) -> dict:
     return {"priors": priors, "capacity": case.capacity, "require": case.require}
 
 
-def _entries(
-    fits: CrossFit, declared: dict, limits: dict, others: tuple = (), known: Mapping = MappingProxyType({})
-) -> tuple[list, list]:
+def _entries(fits: CrossFit, declared: dict, limits: dict, others: tuple = (), known: Any = None) -> tuple:
     """The decisions of each model under the declared rule (of a policy that is `known`) and those `others` it
     can follow; what is to be said.
     """
@@ -176,7 +157,7 @@ def _entries(
         free = limits["require"] is None  # only a cut keeps to a requirement
         possible = [other for other in fits.rules(name) if other != rule and other in others and free]
         for k, each in enumerate([rule, *possible]):
-            policy = known.get(name) if k == 0 else None
+            policy = known.get(name) if known and k == 0 else None
             policy = fits.decide(name, each, posteriors=False, **limits) if policy is None else policy
             if any(e.model == name and e.rule == policy.rule for e in found):
                 continue
@@ -363,7 +344,8 @@ _SHOWN_METRICS = ("accuracy", "recall", "precision", "f_beta", "mcc", "weighted_
 def _metric_columns(case: _Case, entries, cost, low, high):
     "The papers' other numbers, at the deployment's priors."
     columns: dict = {}
-    shares = np.stack([case.shares(e.decisions) for e in entries])
+    cells, size = np.stack([case.cells(e.decisions) for e in entries]), case.class_sizes[:, None]
+    shares = ratio(cells, size, undefined=0.0) * case.priors[:, None]
     if case.own is None:
         possible = case.priors @ case.costs.array.min(1), case.priors @ case.costs.array.max(1)
         values = np.clip([cost, high, low], *possible)
@@ -383,15 +365,11 @@ def _metric_columns(case: _Case, entries, cost, low, high):
     return pandas().DataFrame(columns)
 
 
-def _best(case: _Case, mains: list[Decided], ladder, in_sample: dict, errors: dict):
-    "A row per model, cheapest first: cost at the deployment's priors and the sample's, how likely it leads."
+def _best(case: _Case, mains: list[Decided], ladder, errors: dict):
+    "A row per model, cheapest first: cost at the deployment's priors."
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
     best["draw_error"] = [errors.get(e.model, 0.0) for e in mains]
-    best["cost_in_sample"] = [in_sample.get(e.model, case.cost(e.decisions, at_priors=False)) for e in mains]
-    best["probability_best"] = 1.0
-    if len(mains) > 1:
-        best["probability_best"] = probable_best(case, mains, rng=case.rng)["probability"]
     return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
 
 
@@ -430,33 +408,11 @@ def _against_constant(case: _Case, mains: list[Decided]):
     return _savings(case, [(e, naive) for e in mains])
 
 
-def _calibrated(case: _Case, entries: list[Decided], models: Mapping[str, Any], y: np.ndarray):
-    """What calibration saves against posteriors taken at their word; `miscalibrated` where that is told apart
-    or, of plain samples, where a likelihood-ratio test of the affine calibration says so, all together.
-    """
+def _calibrated(case: _Case, entries: list[Decided]):
+    "What calibration saves against posteriors taken at their word."
     of = {(e.model, e.rule): e for e in entries}
-    names = dict.fromkeys(e.model for e in entries)
-    pairs = [[of.get((name, rule)) for rule in ("calibrated", "bayes")] for name in names]
-    found = _savings(case, [(a, b) for a, b in pairs if a is not None and b is not None])
-    level, far = (1 - case.confidence) / max(len(found), 1), found["told_apart"] & (found["saving"] > 0)
-    for k, row in found.iterrows():  # of all rows, not of those counted
-        model = models.get(row["model"])
-        weighed = case.weight is not None or case.clusters is not None
-        if model is None or model.priors is not None or weighed:
-            continue
-        cost = case.cost(of[row["model"], "calibrated"].decisions)
-        if not far[k] and row["saving"] > 0.1 * abs(cost):  # where being wrong is cheap is not asked
-            far[k] = _gain(model.values, y) > stats.chi2.isf(level, model.values.shape[1])
-    return found.assign(miscalibrated=far.astype(bool))
-
-
-def _gain(posteriors: np.ndarray, y: np.ndarray) -> float:
-    "Twice the logarithm of the likelihood ratio of the affine calibration and the posteriors as they are."
-    logs = np.log(np.maximum(posteriors, 0.5 / len(y)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # separable classes: as far as it got; zeros
-        fitted = AffineCalibrator().fit(logs, y).transform(logs, log=True)
-        return float(2 * (fitted - np.log(posteriors))[np.arange(len(y)), y].sum())
+    names = [name for name, rule in of if rule == "bayes" and (name, "calibrated") in of]
+    return _savings(case, [(of[name, "calibrated"], of[name, "bayes"]) for name in names])
 
 
 def _alternatives(case: _Case, entries: list[Decided]):
@@ -563,13 +519,6 @@ def _apart(case: _Case, entry: Decided, sides: dict, priors, level: float) -> An
     return found if len(kept) == len(sides) else _apart(case, entry, kept, priors, level)
 
 
-def _few_in_groups(case: _Case, groups) -> list:
-    "A note on the groups of whose cost the method can tell no interval."
-    short = groups[groups["cost"].notna() & groups["low"].isna()]["group"] if len(groups) else ()
-    called = ", ".join(dict.fromkeys(map(str, short)))
-    return [f"groups: {called}: too few samples for method={case.method!r}, so no interval."] * bool(called)
-
-
 def _breakdown(case: _Case, entry: Decided):
     "Where the money goes: parts of one model's cost that add up, with intervals that hold together."
     parts = list(case.parts(entry, case.groups))
@@ -617,8 +566,8 @@ def _read_scenarios(scenarios, counting=None) -> tuple:
     if not isinstance(scenarios, Mapping) or not scenarios:
         want = "a mapping from names to costs is needed, as {'risk': costs, 'sales': costs}"
         raise ValueError(f"scenarios: {want}; got {scenarios!r:.60}")
-    whole = {name: None if counting is None else (costs, counting) for name, costs in scenarios.items()}
-    return tuple((str(name), costs, whole[name]) for name, costs in scenarios.items())
+    each = scenarios.items()
+    return tuple((str(name), one, None if counting is None else (one, counting)) for name, one in each)
 
 
 def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: tuple, order) -> tuple:
@@ -626,11 +575,8 @@ def _at_scenario(case: _Case, fits: CrossFit, declared: dict, priors, scenario: 
     name, costs, whole = scenario
     try:
         at, there = _at_costs(case, fits, costs, priors, order, case.rng, whole)
-        limits = _limits(case, priors)
-        drawn = [at.decide(m, rule, posteriors=False, **limits).decisions for m, rule in declared.items()]
-        apart = [_steps(at, name, rule) for name, rule in declared.items()]
-        decided, mixed = _mixtures(drawn, there.costs.shape[1], apart)
-        return replace(there, **mixed), [Decided(name, "", d) for name, d in zip(declared, decided)]
+        entries, _, there, _ = _drawn(there, at, declared, priors, ())
+        return there, entries
     except ValueError as error:
         raise ValueError(f"scenarios[{name!r}]: {error}") from None
 
@@ -665,11 +611,10 @@ class Report(Result):
         `alternatives` speaks of it
     best : DataFrame
         a row per model, cheapest first: cost with its own interval, Monte Carlo error of the cost from the
-        draws of the folds (0 where nothing is fitted, NaN of one draw), cost decided anew at the sample's own
-        priors, probability of being the cheapest
+        draws of the folds (0 where nothing is fitted, NaN of one draw)
     winner : Answers or None
         the cheapest of several models with an interval that holds although it was chosen, each by itself, and
-        the luck, as `best_of` has them; None for one model
+        the luck (`cost_eval.comparisons.best_policy`); None for one model
     differences : DataFrame
         all pairs of models, first minus second: intervals that hold together, p-values adjusted for all
         pairs, `told_apart` where the p-value is below 1 - confidence
@@ -810,11 +755,6 @@ class Report(Result):
         "What each model decides by its declared rule; equal rows counted."
         return self._few[0], [e for e in self._few[1] if e.main]
 
-    @property
-    def _scored(self) -> tuple:
-        "Posteriors of two classes, as handed over and calibrated."
-        return self._once("scored", lambda: _scored_models(self._inputs[0]))
-
     def _once(self, key, make):
         "What is made when it is first asked for."
         if key not in self._kept:
@@ -890,10 +830,9 @@ class Report(Result):
         case, row = self._case, self.best.set_index("model").loc[name]
         if row["rule"] in FITTED and not len(fits.folds):
             raise ValueError(f"name: nothing could be fitted for {name!r}: {' '.join(fits.notes)}")
-        given: dict = {"capacity": case.capacity, "require": case.require}
-        given["folds"] = fits.folds if len(fits.folds) else None
-        options = given | {"priors": fits.deployment, "otherwise": otherwise}
-        found = fit_rule(fits.samples, str(name), row["rule"], **options)
+        options: dict = _limits(case, fits.deployment) | {"otherwise": otherwise}
+        folds = fits.folds if len(fits.folds) else None
+        found = rule_of(fits.samples, str(name), row["rule"], folds=folds, **options)
         expected = {end: float(row[end]) for end in ("cost", "low", "high")}
         expected |= {"confidence": self.confidence, "n": self.n}
         return DecisionRule(found.content | {"expected": expected, "made": self.provenance})
@@ -934,8 +873,8 @@ class Report(Result):
         ax : Axes, optional
             where to draw one panel
         panel : str, optional
-            "ladder" (the default with `ax`), "differences" where there are several models, and for two
-            classes with one cost matrix "map", "decision curve", "reliability"; None without `ax`: all
+            "ladder" (the default with `ax`), "differences" where there are several models, "map" for two
+            classes with one cost matrix; None without `ax`: all
 
         Returns
         -------
@@ -950,16 +889,6 @@ class Report(Result):
         if ax is None and panel is None:
             return page.draw_report(self)
         return page.draw_panel(self, "ladder" if panel is None else panel, ax)
-
-    def metrics(self) -> dict:
-        """The few numbers of each model by its declared rule that experiment trackers should follow.
-
-        Returns
-        -------
-        dict
-            "model/rule/statistic" -> float; undefined numbers are left out
-        """
-        return page.flat_metrics(self)
 
     def recipe(self) -> dict:
         """The settings of this report and its counts, fit for JSON; no row is in it.
@@ -1008,7 +937,6 @@ class Report(Result):
         title: str | None = None,
         currency: str = "",
         per_year: float | None = None,
-        about: Mapping[str, Any] | None = None,
     ) -> str:
         """One self-contained page for a colleague without Python: the verdict first. It prints on A4.
 
@@ -1022,8 +950,6 @@ class Report(Result):
             unit of the costs, such as "euros"
         per_year : float, optional
             cases a year, for what the verdict saves in a year
-        about : mapping, optional
-            what only people know, for the record: "population", "outcome", "costs named by", "use", others
 
         Returns
         -------
@@ -1035,22 +961,22 @@ class Report(Result):
         ValueError
             For cases a year that are not above 0.
         """
-        return _written(path, page.web_page(self, about, title, currency, per_year))
+        return _written(path, page.web_page(self, title, currency, per_year))
 
-    def to_markdown(self, path: str | Path | None = None, *, about: Mapping[str, Any] | None = None) -> str:
+    def to_markdown(self, path: str | Path | None = None) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
 
         Parameters
         ----------
-        path, about : optional
-            as for `to_html`
+        path : path, optional
+            file to write
 
         Returns
         -------
         str
             the page
         """
-        return _written(path, page.markdown_page(self, about))
+        return _written(path, page.markdown_page(self))
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"
@@ -1086,7 +1012,7 @@ def evaluate(
     ids: Labels | None = None,
     scenarios: Mapping[str, Costs] | None = None,
     folds: int | Labels = 5,
-    method: IntervalMethod = "auto",
+    method: str = "auto",
     draws: int | None = None,
     confidence: float = 0.95,
     rng: Rng = None,
@@ -1171,7 +1097,7 @@ def evaluate(
     Report
         .best .winner .differences .against_constant .ladder .alternatives .breakdown() .groups .areas
         .constraint .scenarios .summary() .plot() .robustness() .to_html(path) .to_markdown()
-        .metrics() .to_dict() .provenance
+        .to_dict() .provenance
 
     Raises
     ------
@@ -1193,15 +1119,11 @@ def evaluate(
     said, counting = list[str](), None
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
     if propensity is not None:  # nothing but weights, which say what a unit may weigh, too
-        same_rows(
-            y_true=y_true, propensity=propensity, sample_weight=sample_weight, models=models, costs=costs
-        )
+        rows = {"y_true": y_true, "propensity": propensity, "sample_weight": sample_weight}
+        same_rows(**rows, models=models, costs=costs)
         part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
-        y_true, given["sample_weight"], counting = (
-            part.y_true,
-            part.weight,
-            np.flatnonzero(part.possible_weight),
-        )
+        y_true, given["sample_weight"] = part.y_true, part.weight
+        counting = np.flatnonzero(part.possible_weight)
         units |= {"least": part.heaviest(clusters), "all_costs": (costs, counting)}
         said.append(
             f"{len(part.rows)} of {len(counting)} samples have a label; each stands for one over its "
@@ -1219,9 +1141,7 @@ def evaluate(
     if require is not None:
         units["require"] = read_requirements(require, samples.costs)
         if draws not in (None, 1):
-            raise ValueError(
-                f"draws: {draws}, but what is required is judged in one draw; leave one of them out"
-            )
+            raise ValueError(f"draws: {draws}, but what is required is judged in one; leave one out")
         draws = 1
     notes = [*said, *samples.notes, *([Note("pooled")] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
@@ -1237,19 +1157,6 @@ def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
     return (samples, None) if rows is None else (samples.take(rows), _Order(rows, len(samples), samples.ids))
 
 
-def _scored_models(fits: CrossFit) -> tuple:
-    """Of two classes: name, posteriors of the positive one as handed over, and calibrated; None where a model
-    has none.
-    """
-    found = []
-    for name, model in fits.samples.models.items() if len(fits.samples.costs.classes) == 2 else ():
-        if model.kind != "decisions":
-            p = fits.posteriors(name)
-            raw = model.values[:, 1] if model.kind == "posteriors" else None
-            found.append((name, raw, p[:, 1] if len(p) else None))
-    return tuple(found)
-
-
 def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, seed, order, draws) -> Report:
     "The report of models that are read and calibrated."
     samples, fits.deployment = fits.samples, priors
@@ -1257,31 +1164,26 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     enough = draws is None and fits.draws > 1
     short, known = _draw_enough(case, fits, declared, priors) if enough else ([], {})
     entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD, known)
-    every, in_sample = [e for e in entries if e.main], {}
-    if case.shifted and case.require is None:
-        in_sample = _in_sample(case, fits, declared)
+    every = [e for e in entries if e.main]
     lines = [Line(e.model, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for e in every]
     few, entries_of, oracle = _condensed(case, entries, _oracle(case, samples))
     mains = [e for e in entries_of if e.main]
     rungs, asked = _ladder(few, mains, oracle)
     differences, more = _differences(few, mains)
-    winner = None
-    if len(mains) > 1:
-        winner = best_policy(few, mains, asked, rng=few.rng)
-    groups, gaps = _group_table(few, mains), _between_groups(few, mains, costs=False)
-    best = _best(few, mains, rungs, in_sample, errors)
-    caveats = page.caveats(few, mains, best, _calibrated(few, entries_of, samples.models, case.y), gaps)
+    winner = best_policy(few, mains, asked, rng=few.rng) if len(mains) > 1 else None
+    gaps = _between_groups(few, mains, costs=False)
+    caveats = page.caveats(few, mains, _calibrated(few, entries_of), gaps)
     tied = () if winner is None else winner.notes
-    told = *notes, *said, *short, *asked.notes, *tied, *more, *_few_in_groups(few, groups), *caveats
+    told = *notes, *said, *short, *asked.notes, *tied, *more, *caveats
     rules = {e.model: e.rule for e in mains}
     told = tuple(dict.fromkeys(told))
     return Report(
         rule=rules[mains[0].model] if len(set(rules.values())) == 1 else rules,
-        best=best,
+        best=_best(few, mains, rungs, errors),
         winner=winner,
         differences=differences,
         against_constant=_against_constant(few, mains),
-        groups=groups,
+        groups=_group_table(few, mains),
         constraint=_constraint(case, fits, every, priors),
         scenarios=_scenarios(case, fits, declared, priors, order),
         notes=told,
@@ -1313,16 +1215,6 @@ def _levels_of(fits: CrossFit, entry: Decided, shifted: bool):
     return partial(fits.levels, entry.model, entry.rule, shifted=shifted)  # type: ignore[arg-type]  # a rule
 
 
-def _in_sample(case: _Case, fits: CrossFit, declared: dict) -> dict:
-    "What each model costs at the sample's own priors, decided for these."
-    found = {}
-    for name, rule in declared.items():
-        policy = fits.decide(name, rule, capacity=case.capacity, posteriors=False)
-        costs = [case.cost(d, at_priors=False) for d in np.atleast_2d(policy.decisions)]
-        found[name] = float(np.mean(costs))
-    return found
-
-
 def _provenance(samples: Samples, seed) -> dict:
     "What made the report, from what."
     today = datetime.date.today().isoformat()
@@ -1350,10 +1242,6 @@ def _recipe(report: Report) -> dict:
     asked = {name: value for name, value in report._asked.items() if value is not None}
     again = [k for k, value in asked.items() if k in _PER_ROW and np.ndim(value) or k == "scenarios"]
     settings = {name: _kept(value) for name, value in asked.items() if name not in again}
-    fits, declared, *_ = report._inputs
-    many = {fits.many[name] for name in declared if declared[name] in FITTED and fits.rules(name)[1:]}
-    if len(many) == 1:  # else as many as each takes
-        (settings["draws"],) = many
     if "priors" in settings:
         settings["priors"] = report.priors.tolist()
     if not isinstance(settings.get("rng", 0), int):
@@ -1381,41 +1269,28 @@ def _counts(report: Report) -> dict:
     for entry in mains if case.counted else ():
         kind, first = kinds([case.y, entry.decisions])
         columns = case.y[first], case.mixtures[entry.decisions[first]], np.bincount(kind, case.repeats)
-        y, shares, many = (column.tolist() for column in columns)
-        found[entry.model] = [[k, share, int(n)] for k, share, n in zip(y, shares, many)]
+        found[entry.model] = [*map(list, zip(*(column.tolist() for column in columns)))]
     return found
 
 
 def _month(recipe: Mapping, report: Report) -> dict:
-    "Model -> what a month's decisions cost, and these, in another report's order of classes and decisions."
-    order = []
+    "Model -> what a month's decisions cost, and these."
     for name in ("classes", "decisions"):
-        was, here = recipe[name], list(map(str, getattr(report, name)))
-        if sorted(was) != sorted(here):
-            raise ValueError(
-                f"last: its {name} are {was}, but this report has {here}; compare reports of one problem"
-            )
-        order.append([was.index(label) for label in here])
+        here = list(map(str, getattr(report, name)))
+        if recipe[name] != here:
+            ways = "compare reports of one problem"
+            raise ValueError(f"last: its {name} are {recipe[name]}, but this report has {here}; {ways}")
     if not recipe["models"]:
-        raise ValueError(
-            f"last: the report of {recipe['rows']} rows made on {recipe['date']} has weights, clusters or "
-            "costs of single rows, of which a recipe holds no counts; evaluate the rows of both months at "
-            "once, in groups by month, and compare the groups"
-        )
-    (classes, decisions), priors, found = order, recipe["settings"].get("priors"), {}
-    costs = CostMatrix(np.array(recipe["costs"])[np.ix_(classes, decisions)])
-    target = None if priors is None else np.array(priors)[classes]
-    options: dict = {"costs": costs, "method": report._case.method, "rng": 0}
+        ways = "evaluate the rows of both months at once, in groups by month, and compare the groups"
+        raise ValueError(f"last: weights, clusters and costs of single rows leave no counts; {ways}")
+    priors, costs, found = recipe["settings"].get("priors"), CostMatrix(recipe["costs"]), {}
     for name, kept in recipe["models"].items():
         y, shares, many = map(np.array, zip(*kept))
-        y = np.argsort(classes)[y]
-        at = as_priors(target, costs.classes, sizes=np.bincount(y, many, len(classes)))
-        paid = Losses(y, at, priors is not None, repeats=many, mixed=shares[:, decisions], **options)
-        found[name] = paid, len(decisions) + np.arange(len(y))
+        at = as_priors(priors, costs.classes, sizes=np.bincount(y, many, len(costs.classes)))
+        options: dict = {"repeats": many, "mixed": shares, "method": report._case.method, "rng": 0}
+        paid = Losses(y, at, priors is not None, costs=costs, **options)
+        found[name] = paid, len(costs.decisions) + np.arange(len(y))
     return found
-
-
-_CHANGES = ("model", "what", "then", "now", "change", "low", "high")
 
 
 def _compare(report: Report, last) -> DataFrame:
@@ -1424,21 +1299,18 @@ def _compare(report: Report, last) -> DataFrame:
     if not isinstance(last, Mapping) or "models" not in last:
         raise ValueError(f"last: a Report or its recipe() is needed, got {last!r:.60}")
     then, now = (_month(one, report) for one in (last, report.recipe()))
-    names = [name for name in report.best["model"] if name in then]
+    names, tables = [name for name in report.best["model"] if name in then], []
     if not names:
-        raise ValueError(
-            f"last: its models are {[*then]}, but this report has {report.best['model'].tolist()}; "
-            "give models the names that they had"
-        )
+        ways = f"this report has {report.best['model'].tolist()}; give models the names that they had"
+        raise ValueError(f"last: its models are {[*then]}, but {ways}")
     whats = ("prevalence of", "errors in", "cost of an error in")
     said = ["cost per case", *(f"{what} {label}" for what in whats for label in report.classes)]
-    tables = []
     for name in names:
-        columns = {"what": said, "then": _parts(*then[name]), "now": _parts(*now[name])}
-        table = pandas().DataFrame(columns).assign(model=name, change=lambda f: f["now"] - f["then"])
+        columns = {"model": name, "what": said, "then": _parts(*then[name]), "now": _parts(*now[name])}
+        table = pandas().DataFrame(columns).assign(change=lambda f: f["now"] - f["then"])
         found = ask([_change(then[name], now[name])], confidence=report.confidence)
         table.loc[0, ["low", "high"]] = found.low[0], found.high[0]
-        tables.append(table[[*_CHANGES]])
+        tables.append(table)
     return pandas().concat(tables, ignore_index=True)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import cheapest, check_capacity
+from .core import cheapest, check_capacity, written
 
 # %% ../nbs/06_runner.ipynb #run005
 SCHEMA, VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
@@ -171,13 +171,8 @@ def chosen_by(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
     """
     classes, labels = rule["classes"], rule["decisions"]
     if rule["values"] == "decisions":
-
-        def said(label):  # as core.written: 1.0 is 1, in a column that misses a cell
-            whole = isinstance(label, (float, np.floating)) and label.is_integer()
-            return str(int(label) if whole else label)
-
-        place = {form(label): j for form in (said, lambda label: label) for j, label in enumerate(labels)}
-        return np.array([place.get(v, place.get(said(v), -1)) for v in values], np.intp)
+        place = {form(label): j for form in (written, lambda label: label) for j, label in enumerate(labels)}
+        return np.array([place.get(v, place.get(written(v), -1)) for v in values], np.intp)
     x = np.asarray(values, float)
     lost = np.isnan(x if x.ndim == 1 else x @ np.ones(x.shape[1]))
     x = np.where(lost if x.ndim == 1 else lost[:, None], 1 / len(classes), x) if lost.any() else x

@@ -17,7 +17,6 @@ __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'Labe
 
 # %% ../nbs/06_samples.ipynb #smp005
 import hashlib
-import io
 import math
 import os
 import re
@@ -32,7 +31,6 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from scipy import stats
 
-from .confusion import threshold_counts
 from cost_eval.core import (
     Note,
     SUM_TOLERANCE,
@@ -42,7 +40,6 @@ from cost_eval.core import (
     Rows,
     bare_frame,
     check_1d,
-    check_choice,
     check_flag,
     check_integer,
     check_numbered,
@@ -106,10 +103,10 @@ class Posteriors(Result):
     classes : sequence, optional
         K labels of the columns; one label says whose probability a single column is. None: the columns
         of a frame, or the order of the costs' classes, and a single column is that of the positive class
-    priors : "sample", "deployment", float, array_like or mapping, optional
-        the shares of the classes at which the posteriors are right (calibrated): those of the sample, the
-        priors of the deployment, or (K,) others, in the order of `classes`, by label, or one number for two
-        classes. None: "sample". Rule "bayes" moves them from there to the deployment
+    priors : float, array_like or mapping, optional
+        the shares of the classes at which the posteriors are right (calibrated): (K,), in the order of
+        `classes`, by label, or one number for two classes. None: those of the sample. Rule "bayes" moves them
+        from there to the deployment
 
     Examples
     --------
@@ -214,11 +211,6 @@ class Samples(Result):
         return told_by_costs(self.own[rows], self.y[rows], None if clusters is None else clusters[rows])
 
     @property
-    def few_for_costs(self) -> bool:
-        "Are there so few rows, or rows of a class, that costs which tell the class mostly pass?"
-        return bool(len(self.counting) < 60 or np.bincount(self.y[self.counting]).min() < 10)
-
-    @property
     def shares(self) -> np.ndarray:
         "(K,) shares of the classes among the samples, by weight."
         sizes = self.class_sizes
@@ -229,8 +221,8 @@ class Samples(Result):
         "Twelve digits that change with what was read: labels, outputs, costs, weights, clusters, groups."
         data, own = hashlib.sha256(), None if self.own is None else self.own.array
         given = [self.y, *(m.values for m in self.models.values()), self.sample_weight, own]
-        for values in [self.costs.array, *(v for v in given if v is not None)]:
-            data.update(np.ascontiguousarray(values, dtype=float).tobytes())
+        for array in (v for v in [self.costs.array, *given] if v is not None):
+            data.update(np.ascontiguousarray(array, dtype=float).tobytes())
         for labels in (self.clusters, self.groups):
             data.update(repr([] if labels is None else labels.tolist()).encode())
         return data.hexdigest()[:12]
@@ -323,10 +315,6 @@ class Samples(Result):
         single = {n: m.values for n, m in self.models.items() if m.values.ndim == 1}
         return {"y_true": labels[self.y]} | single
 
-    def __repr__(self):
-        models = ", ".join(f"{name}: {words}" for name, words in self.taken.items())
-        return f"<{len(self)} samples of the classes {list(self.costs.classes)}; {models}>"
-
 # %% ../nbs/06_samples.ipynb #smp029
 def read_samples(
     y_true: Labels,
@@ -390,7 +378,6 @@ def read_samples(
     """
     labels, keys = _column(y_true, "y_true"), Rows()
     keys.meet("y_true", y_true)
-    models = read_file(models) if isinstance(models, Path) else models
     if not len(labels):
         raise ValueError("y_true: no samples, so there is nothing to evaluate")
     called, models, said = _read_ids(ids, models, keys, len(labels), clusters)
@@ -408,7 +395,6 @@ def read_samples(
         keys.meet(argument, given)
         model = read[name] = _read_model(given, argument, single, len(y))
         _refuse_unnamed(given, model, argument, y, single)
-        _refuse_other_class(name, given, model, named, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, np.ndim(_values(given)) == 2)
@@ -440,10 +426,8 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
     "Weights, not all of them 0."
-    if sample_weight is None:
-        return None
-    weight = check_weights(_column(sample_weight, "sample_weight"), n)
-    if not weight.any():
+    weight = None if sample_weight is None else check_weights(_column(sample_weight, "sample_weight"), n)
+    if weight is not None and not weight.any():
         raise ValueError("sample_weight: 0 for every sample; at least one must count")
     return weight
 
@@ -547,9 +531,6 @@ class Labelled(Result):
         code = check_numbered(clusters, "clusters", self.n)[1]
         return float(np.bincount(code, self.possible_weight).max())
 
-    def __repr__(self):
-        return f"<{len(self.rows)} of {self.n} samples have a label>"
-
 
 def labelled_rows(
     y_true: Labels, propensity: float | Vector | None = None, *, sample_weight: Vector | None = None
@@ -585,7 +566,10 @@ def labelled_rows(
     same_rows(y_true=y_true, sample_weight=sample_weight, propensity=propensity)
     array = check_1d(y_true, "y_true")
     given = _read_weights(sample_weight, len(array))
-    weight = (1.0 if given is None else given) / _propensity(propensity, len(array))
+    hint = "no weight stands for those never labelled: label some at random, or use bounds_without_labels"
+    chance = check_range(1.0 if propensity is None else propensity, "propensity", 0, 1, ends="(]", hint=hint)
+    chance = check_1d(chance, "propensity", len(array)) if np.ndim(chance) else np.full(len(array), chance)
+    weight = (1.0 if given is None else given) / chance
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
     if not len(rows):
         raise ValueError(f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up")
@@ -594,14 +578,6 @@ def labelled_rows(
     own = row_labels(y_true)
     labels = labels if own is None else pandas().Series(labels, own)
     return Labelled(rows, weight[rows], len(array), weight, labels)
-
-
-def _propensity(propensity, n: int) -> np.ndarray:
-    "(N,) probabilities above 0."
-    hint = "no weight stands for those never labelled: label some at random, or use bounds_without_labels"
-    given = 1.0 if propensity is None else propensity
-    chance = check_range(given, "propensity", 0, 1, ends="(]", hint=hint)
-    return check_1d(chance, "propensity", n) if np.ndim(chance) else np.full(n, chance)
 
 # %% ../nbs/06_samples.ipynb #smp035
 #| code-fold: true
@@ -677,16 +653,10 @@ def _read_labels(labels: np.ndarray, table, origin: str, positive) -> tuple:
 
 def _with_positive(labels: np.ndarray, table, origin: str, positive):
     "The costs with the positive class second and named; `ValueError` where that would be a guess."
-    if len(table.classes) != 2:
-        if positive is not None:
-            K = len(table.classes)
-            raise ValueError(f"positive: {positive!r} is for two classes; the costs have {K}, leave it out")
-        return table
-    if origin == "named":
-        if positive is not None and written(positive) != written(table.classes[1]):
-            said = f"the costs name {table.classes[1]!r} as their second, positive class"
-            ways = f"give the costs with classes=[..., {positive!r}], or leave positive out"
-            raise ValueError(f"positive: {positive!r}, but {said}; {ways}")
+    if len(table.classes) != 2 or origin == "named":
+        if positive is not None and [written(positive)] != [*map(written, table.classes)][1:]:
+            said = f"the costs name {list(table.classes)}, the last of two is the positive one"
+            raise ValueError(f"positive: {positive!r}, but {said}; leave positive out, or give others")
         return table
     counted = origin != "frame" and positions(labels, (0, 1)) is not None
     if counted and (positive is None or written(positive) in ("1", "True")):
@@ -694,7 +664,10 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
     if counted and not origin:
         ways = "name them, negative first: CostMatrix.binary(fp=..., fn=..., classes=[1, 0])"
         raise ValueError(f"positive: {positive!r}, but the second of the costs' classes is 1; {ways}")
-    known = list(table.classes) if origin == "frame" else _two_labels(labels)
+    known = list(table.classes) if origin == "frame" else seen_labels(labels)
+    if len(known) > 2:
+        ways = "give a matrix with a row for each class, or one spelling to labels that are one class"
+        raise ValueError(f"y_true: {len(known)} labels, {known[:5]}, but the costs have two classes; {ways}")
     if positive is None and origin == "frame":
         if unordered(known):
             return table  # as it stands; `_positive_needed` asks for more
@@ -706,15 +679,6 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
         raise ValueError(unknown_name(positive, called, "positive"))
     second = called.pop(written(positive))
     return _named(table, origin, (*called.values(), second) if called else (f"not {written(second)}", second))
-
-
-def _two_labels(labels: np.ndarray) -> list:
-    "The distinct labels, two at the most."
-    seen = seen_labels(labels)
-    if len(seen) > 2:
-        ways = "give a matrix with a row for each class, or one spelling to labels that are one class"
-        raise ValueError(f"y_true: {len(seen)} labels, {seen[:5]}, but the costs have two classes; {ways}")
-    return seen
 
 
 def _named(table, origin: str, classes: tuple):
@@ -903,54 +867,28 @@ def _one_or_many(models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, st
     )
 
 
-def _refuse_other_class(name: str, given, model, names, costs: CostMatrix):
-    "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
-    if np.ndim(given) != 1 or isinstance(given, _KINDS) or isinstance(model, Decisions):
-        return
-    negative, positive = costs.classes
-    head = _before(name, negative)
-    if head is None or any(_before(other, positive) == head for other in names):
-        return
-    beside = re.findall("[a-z]+", head.lower())[-1:]
-    if {*beside} & _PROBABLE or not (beside or written(negative).isdigit()):
-        raise ValueError(
-            f"models[{name!r}]: by its name the probability of {negative!r}, but one column is read as that "
-            f"of {positive!r}; say which, Posteriors(values, classes=[{negative!r}]) or Posteriors(values, "
-            f"classes=[{positive!r}]), or rename it if it is neither"
-        )
-
-
-_PROBABLE = set("p pr prob proba probs probability probabilities posterior class logit margin".split())
-
-
 def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatrix):
     "`ValueError` if columns have no names and the classes stand in another order than scikit-learn's."
-    ways = [list(costs.classes), in_order(costs.classes)]
-    columns = list(getattr(_values(given), "columns", []))
-    named = isinstance(given, Posteriors) and given.classes is not None
-    named = named or (columns and positions(objects(ways[0]), columns) is not None)
-    place = [ways[1].index(label) for label in ways[0]]
-    if named or ways[0] == ways[1] or np.ndim(_values(given)) != 2:
+    here, there = list(costs.classes), in_order(costs.classes)
+    values, place = _values(given), [there.index(label) for label in here]
+    named = getattr(given, "classes", None) is not None
+    named = named or positions(objects(here), list(getattr(values, "columns", []))) is not None
+    if named or here == there or np.ndim(values) != 2:
         return
-    if np.array_equal(model.values, model.values[:, place]):
+    p, turned = model.values, model.values[:, place]
+    if np.array_equal(p, turned):
         return
-    areas = [_mean_area(model.values[:, order], y) for order in (slice(None), place)]
-    read = [f"as {way} {area:.2f}" for way, area in zip(ways, areas)]
+    areas = (np.mean([_area(x[:, k], y == k) for k in np.unique(y)]) for x in (p, turned))
+    read = " and ".join(f"as {way} {area:.2f}" for way, area in zip((here, there), areas))
     raise ValueError(
-        f"{argument}: columns without names may stand in two orders, with areas under the ROC curve "
-        f"{' and '.join(read)}; say which, Posteriors(numpy.asarray(values), classes={ways[0]}) or "
-        f"classes={ways[1]}"
+        f"{argument}: columns without names may stand in two orders, with areas under the ROC curve {read}; "
+        f"say which, Posteriors(numpy.asarray(values), classes={here}) or classes={there}"
     )
 
 
 def _values(given):
     "What a model handed over, said to be of a kind or not."
     return given.values if isinstance(given, _KINDS) else given
-
-
-def _mean_area(posteriors: np.ndarray, y: np.ndarray) -> float:
-    "Area under the ROC curve of each class against the others, on average over the classes that are seen."
-    return float(np.mean([_area(posteriors[:, k], (y == k) * 1)[0] for k in np.unique(y)]))
 
 
 def _before(name, label) -> str | None:
@@ -1002,34 +940,20 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
 
 
 def _right_at(given, argument: str, costs: CostMatrix):
-    "Where posteriors are right: None (the sample), 'deployment', or (K,) shares in the order of the costs."
+    "Where posteriors are right: None (the sample), or (K,) shares in the order of the costs."
     said, classes = (cast(Any, getattr(given, name, None)) for name in ("priors", "classes"))
-    if said is None or isinstance(said, str):
-        check_choice(said or "sample", ("sample", "deployment"), f"{argument}.priors")
-        return None if said == "sample" else said
+    if said is None:
+        return None
     listed = classes if np.ndim(classes) == 1 and len(classes) == len(costs.classes) else costs.classes
-    try:
-        shares = as_priors(said, listed)
-    except ValueError as error:
-        raise ValueError(f"{argument}.{error}") from None
-    return shares[positions(objects(costs.classes), listed)]
+    return as_priors(said, listed)[positions(objects(costs.classes), listed)]
 
 
 def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.ndarray:
     "(N,) columns of the costs."
-    found = positions(array, costs.decisions)
-    if found is None and array.dtype.kind in "biuf" and len(costs.decisions) == 2:
-        found = positions(array, (0, 1)) if costs.decisions == costs.classes else None  # 1 is positive
-    if found is not None:
-        return found
-    seen = seen_labels(array)
-    if array.dtype.kind not in "biuf" and _are_numbers(seen):
-        raise ValueError(f"{argument}: numbers as text, such as {seen[0]!r}; give values.astype(float)")
-    unknown = [v for v in seen if positions(objects([v]), costs.decisions) is None]
-    strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
-    where = f"{list(costs.decisions)} (position {array.tolist().index(strange)})"
-    remedy = "name them, CostMatrix(costs, classes=..., decisions=...), or give numbers"
-    raise ValueError(f"{argument}: {strange!r} is not in the costs' decisions = {where}; {remedy}")
+    if array.dtype.kind in "biuf" and costs.decisions == costs.classes and len(costs.classes) == 2:
+        if positions(array, costs.decisions) is None and (found := positions(array, (0, 1))) is not None:
+            return found  # 1 is positive
+    return encode(array, list(costs.decisions), argument, "the costs' decisions")
 
 
 def _are_numbers(labels) -> bool:
@@ -1062,12 +986,8 @@ def _read_table(given, argument: str, costs: CostMatrix, n: int) -> Posteriors:
         raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
     table, _ = columns_by_class(values, costs, argument, "the costs", names=classes)
     if len(table) != n:
-        remedy = "give a row for each sample: numpy.transpose(values) if the rows are the classes of one "
-        remedy += "model, a dict of names and models, {'a': values[0], ...}, if each is a model"
-        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {remedy}")
-    if table.shape[1] != len(costs.classes):
-        ways = "of one column give numpy.ravel(values), and if each is a model, a dict of names and columns"
-        raise ValueError(f"{argument}: {table.shape[1]} columns for {len(costs.classes)} classes; {ways}")
+        ways = "a row for each sample is needed, numpy.transpose(values) of columns; of several models a dict"
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {ways}")
     p = check_posteriors(table, len(costs.classes), name=argument)
     return Posteriors(p, priors=_right_at(given, argument, costs))
 
@@ -1101,26 +1021,22 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, seve
     "Notes on a model, of `several` columns, that looks turned round."
     if isinstance(model, Decisions) or len(costs.classes) != 2:
         return []
-    values = model.values if isinstance(model, Scores) else model.values[:, 1]
-    counting = slice(None) if weight is None else weight > 0
-    area, spread = _area(values[counting], y[counting])
-    if not area < 0.5 - 3 * spread:
+    kind = "scores" if model.kind == "scores" else "probabilities"
+    values = model.values if model.kind == "scores" else model.values[:, 1]
+    positive, counting = y == 1, slice(None) if weight is None else weight > 0
+    area, sizes = _area(values[counting], positive[counting]), np.bincount(positive[counting], minlength=2)
+    if not area < 0.5 - 3 * np.sqrt((sizes.sum() + 1) / (12 * max(sizes.prod(), 1))):
         return []
     other, this = costs.classes
-    kind = "scores" if isinstance(model, Scores) else "probabilities"
     turned = f"{this!r}, {other!r}" if several else f"{other!r}"
     return [Note(f"turned {kind}", argument=argument, other=other, area=area, turned=turned)]
 
 
-def _area(values: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    "Area under the ROC curve, and its standard error where the values tell nothing; NaN with one class only."
-    n1 = int(y.sum())
-    n0 = len(y) - n1
-    if not n0 * n1:
-        return np.nan, np.nan
-    counts = threshold_counts(y == 1, values).counts
-    area = np.sum(np.diff(counts.fp) * (counts.tp[1:] + counts.tp[:-1])) / (2 * n0 * n1)
-    return float(area), float(np.sqrt((n0 + n1 + 1) / (12 * n0 * n1)))
+def _area(values: np.ndarray, positive: np.ndarray) -> float:
+    "Area under the ROC curve; NaN with one class only."
+    n1 = np.count_nonzero(positive)
+    above = stats.rankdata(values)[positive].sum() - n1 * (n1 + 1) / 2
+    return float(ratio(above, n1 * (len(positive) - n1)))
 
 # %% ../nbs/06_samples.ipynb #ann2
 #| code-fold: true
@@ -1184,29 +1100,29 @@ _DECIDED = re.compile(r"(^|[^a-z])(pred|predicts?|predicted|predictions?|decisio
 
 def _no_model(name, cells: np.ndarray, label: np.ndarray, decisions: list) -> str:
     "Why a column is not offered as a model; '' if it is; `ValueError` for numbers that are text."
+    array = cells[~_missing(cells)]
     if _NO_MODEL.search(_snake(name)):
         return "its name"
-    array = cells[~_missing(cells)]
     if not len(array):
         return "no numbers"
     if array.dtype.kind not in "biuf":
         if not _few(array, len(decisions)) or positions(array, decisions) is None:
-            _refuse_text(name, array)
+            if re.match(r"\s*[-+]?\d*[.,]?\d+(e[-+]?\d+)?\s*%?\s*$", str(array[0]).lower()):
+                text = next((v for v in array.tolist() if not _are_numbers([v])), array[0])
+                way = f"frame[{name!r}].str.rstrip('% ').astype(float) / 100"
+                why = f"holds text, {text!r:.40}: read the file with decimal=',' or of percentages give {way}"
+                raise _unclear([name], why)
             return "no numbers"
     elif (array == array[0]).all() and not 0 <= array[0] <= 1:
         return "one value for all"
     return "the true labels again" if _labels_again(name, cells, label) else ""
 
 
-def _refuse_text(name, cells: np.ndarray):
-    "`ValueError` for a column of text that begins as numbers and percentages do."
-    if len(cells) and re.fullmatch(r"\s*[-+]?\d*[.,]?\d+(e[-+]?\d+)?\s*%?\s*", str(cells[0]).lower()):
-        text = next((v for v in cells.tolist() if not _are_numbers([v])), cells[0])
-        raise ValueError(
-            f"models: column {name!r} holds text, {text!r:.40}. Where commas are decimal marks, read the "
-            f"file with decimal=','; of percentages give frame[{name!r}].str.rstrip('% ').astype(float) / "
-            "100; if it is no model, name those that are, models={name: column}"
-        )
+def _unclear(columns: list, why: str, models: Sequence[Any] = ()) -> ValueError:
+    "Columns that may be one model, several or none: an answer would hang on a guess."
+    ways = f"name the models, each a column: dict(frame[{[*models] or columns}])"
+    one = f"; of one model Posteriors(frame[{columns}].to_numpy(), classes=[...])" * (len(columns) > 1)
+    return ValueError(f"models: {columns}: {why}; {ways}{one}")
 
 
 def _labels_again(name, cells: np.ndarray, label: np.ndarray) -> bool:
@@ -1229,59 +1145,32 @@ def _by_name(table: dict, classes: Sequence[Any]) -> dict:
     for head, own in called.items():
         where = {label: own[label] for label in classes if label in own}
         if head is not None and 1 < len(where) == len(classes):
-            _refuse_others({c: table[c] for c in where.values()})
-            name = head or "model"
-            found[", ".join(map(str, where.values())) if name in table else name] = where
+            columns, name = [*where.values()], head or "model"
+            off = _off(table, columns)
+            if not off.max() <= SUM_TOLERANCE:
+                raise _unclear(columns, f"named as the classes, but row {off.argmax()} does not sum to 1")
+            found[", ".join(map(str, columns)) if name in table else name] = where
     return found
 
 
-def _refuse_others(table: dict):
-    "`ValueError` where the rows of columns that are called as the classes do not add up to 1."
-    values = np.column_stack([*table.values()]).astype(float)
-    off = abs(values.sum(1) - 1)
-    if (values < 0).any() or not (off <= SUM_TOLERANCE).all():
-        raise ValueError(
-            f"models: the columns {list(table)} are named as the classes, but their rows do not sum to 1 "
-            f"({values.sum(1)[off.argmax()]:g} at position {off.argmax()}). If they are one model, give "
-            "Posteriors(values, classes=[...]), rows divided by values.sum(1, keepdims=True); if each is a "
-            f"model, dict(frame[{list(table)}])"
-        )
+def _off(table: dict, columns: Sequence[Any], rows: int | None = None) -> np.ndarray:
+    "(N,) how far from 1 rows add up to; infinite where one is no probability."
+    values = np.column_stack([table[c][:rows] for c in columns]).astype(float)
+    return np.where((values < 0).any(1), np.inf, abs(values.sum(1) - 1))
 
 
-def _refuse_sums(table: dict, classes: list):
-    "`ValueError` for as many columns as classes that add up to the same in each row, as one model's do."
-    K = len(classes)
-    few = math.comb(len(table), K) <= 5_000
-    for own in map(list, combinations(table, K)) if few else [list(table)]:
-        columns = [table[c] for c in own]
-        if K > 1 and _alike_sums([c[:50] for c in columns]) and _alike_sums(columns):  # a glance first
-            raise ValueError(
-                f"models: the rows of {own} add up to one number, as those of one model do, but they are not "
-                f"called as the classes {classes}. If they are one model, say whose probability each is, "
-                f"Posteriors(frame[{own}].to_numpy(), classes=[...]), or give one of two scores alone, "
-                f"Scores(frame[column]); if each is a model, dict(frame[{own}])"
-            )
-
-
-def _alike_sums(columns: list) -> bool:
-    "Do rows add up to the same, or of logarithms their powers?"
-    values = np.column_stack(columns).astype(float)
-    with np.errstate(all="ignore"):
-        values = np.exp(values) if values.max() <= 0 else values
-        return bool(np.ptp(values.sum(1)) <= SUM_TOLERANCE * max(1, np.abs(values).max()))
-
-
-def _refuse_features(table: dict, probabilities: list):
-    "`ValueError` for numbers beyond [0, 1] beside probabilities: they may be features, amounts or scores."
+def _refuse_unclear(table: dict, probabilities: list, K: int):
+    """`ValueError` for as many columns as there are classes that add up to 1, as one model's do, and for
+    numbers beyond [0, 1] beside probabilities: they may be features, amounts or scores.
+    """
     within = [c for c, v in table.items() if np.nanmin(v) >= 0 and np.nanmax(v) <= 1]
-    beyond = [c for c in table if c not in within][:20]
-    probabilities = (probabilities + within)[:20]
+    vary = [c for c in within if np.ptp(table[c])]
+    for own in map(list, combinations(vary, K) if math.comb(len(vary), K) <= 5_000 else [vary]):
+        if all((_off(table, own, rows) <= SUM_TOLERANCE).all() for rows in (50, None)):  # a glance first
+            raise _unclear(own, "rows add up to 1, as one model's do, but are not called as the classes")
+    beyond, probabilities = [c for c in table if c not in within][:20], (probabilities + within)[:20]
     if beyond and probabilities:
-        raise ValueError(
-            f"models: {beyond} are numbers beyond [0, 1] beside probabilities, {probabilities}; they may be "
-            "features, amounts or scores. Name the models: models={name: column}, or of a frame "
-            f"dict(frame[{probabilities}])"
-        )
+        raise _unclear(beyond, f"numbers beyond [0, 1] beside probabilities, {probabilities}", probabilities)
 
 
 def _snake(name) -> str:
@@ -1407,7 +1296,7 @@ def read_table(
     ------
     ValueError
         For unknown columns; where none, or more than one, may be the label; where no model is left; for
-        columns that add up to one number without the names of the classes, numbers beyond [0, 1] beside
+        columns that add up to 1 without the names of the classes, numbers beyond [0, 1] beside
         probabilities, and numbers that are text.
 
     Examples
@@ -1460,8 +1349,7 @@ def _models_of(frame, columns: list, truth, costs) -> tuple[dict, dict]:
     whole = _by_name(rest, classes)
     inside = {c: name for name, where in whole.items() for c in where.values()}
     scales = {c: v for c, v in rest.items() if c not in inside and not _decides(v, known)}
-    _refuse_sums({c: v for c, v in scales.items() if np.ptp(v)}, classes)
-    _refuse_features(scales, [*inside])
+    _refuse_unclear(scales, [*inside], len(classes))
     models: dict = {}
     for c in rest:
         models |= {inside[c]: whole[inside[c]]} if c in inside else {str(c): c}
@@ -1476,10 +1364,11 @@ def _values_of(frame, models: Mapping) -> dict:
     "Name -> column, or `Posteriors` of the columns of the classes."
     found: dict = {}
     for name, where in models.items():
-        own = list(where.values()) if isinstance(where, Mapping) else [where]
-        columns = [_column(frame[c], name) for c in own] if len(own) > 1 else []
-        values = np.column_stack(columns) if columns else frame[own[0]]
-        found[name] = Posteriors(values, classes=list(where)) if isinstance(where, Mapping) else values
+        found[name] = None if isinstance(where, Mapping) else frame[where]
+        if isinstance(where, Mapping):
+            columns = [_column(frame[c], name) for c in where.values()]
+            values = np.column_stack(columns) if len(columns) > 1 else frame[next(iter(where.values()))]
+            found[name] = Posteriors(values, classes=list(where))
     return found
 
 
@@ -1528,8 +1417,7 @@ _HOW: dict = {  # the end of a name -> what pandas calls such a file, and how it
 
 
 def read_file(
-    source: Any,
-    name: str | None = None,
+    source: str | Path,
     *,
     sep: str | None = None,
     decimal: str = ".",
@@ -1539,11 +1427,9 @@ def read_file(
 
     Parameters
     ----------
-    source : path or bytes
+    source : path
         of .csv, .tsv, .txt, .json, .jsonl, .ndjson (these also packed: .gz, .bz2, .xz, .zip, .zst), .xlsx,
         .parquet, .pq, .feather
-    name : str, optional
-        of the file; needed for bytes
     sep : str, optional
         what separates the columns of a CSV file; default: a comma, of .tsv a tab
     decimal : str, default "."
@@ -1562,31 +1448,32 @@ def read_file(
 
     Examples
     --------
-    >>> read_file(b"label;m\\n1;0,5\\n0;0,25\\n", "x.csv", sep=";", decimal=",")["m"].tolist()
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "x.csv"
+    >>> path.write_text("label;m\\n1;0,5\\n0;0,25\\n")
+    21
+    >>> read_file(path, sep=";", decimal=",")["m"].tolist()
     [0.5, 0.25]
     """
-    return _read(source, name, sep, decimal, index_col=index_col)
+    return _read(source, sep, decimal, index_col=index_col)
 
 
-def _read(source: Any, name, sep, decimal: str, **options):
+def _read(source: Any, sep, decimal: str, **options):
     "The table, or with `chunksize` its blocks; `options` of pandas for a CSV file or a sheet."
-    if not isinstance(source, (bytes, bytearray, str, Path)):
-        raise ValueError(f"source: a path or a file's bytes are needed, got {source!r:.60}")
-    path = None if isinstance(source, (bytes, bytearray)) else Path(source)
-    name = str(name or path or "the file")
-    if path is not None and not path.is_file():
-        what = f"a folder; name the files in it, {name}/*{path.suffix}" if path.is_dir() else "no such file"
-        raise ValueError(f"{name}: {what}")
-    kind, how = _how(name, sep)
-    content: Any = source
-    opened = (lambda: path) if path else (lambda: io.BytesIO(content))
-    with _refused(name, kind):
+    if not isinstance(source, (str, Path)):
+        raise ValueError(f"source: a path is needed, got {source!r:.60}")
+    path = Path(source)
+    if not path.is_file():
+        what = f"a folder; name the files in it, {path}/*{path.suffix}" if path.is_dir() else "no such file"
+        raise ValueError(f"{path}: {what}")
+    kind, how = _how(str(path), sep)
+    with _refused(str(path), kind):
         if kind in ("CSV", "Excel"):
-            _check_names(kind, opened, how)
+            _check_names(kind, path, how)
             how |= options
         if kind == "CSV":
             how |= {"decimal": decimal} | every_digit(pandas())
-        return getattr(pandas(), f"read_{kind.lower()}")(opened(), **how)
+        return getattr(pandas(), f"read_{kind.lower()}")(path, **how)
 
 
 def _how(name: str, sep: str | None = None) -> tuple[str, dict]:
@@ -1609,12 +1496,12 @@ def _refused(name: str, kind: str):
         raise ValueError(f"{name}: cannot be read as {kind}: {reason}{remedy}") from None
 
 
-def _check_names(kind: str, opened, how: dict):
+def _check_names(kind: str, path: Path, how: dict):
     "`ValueError` where the first line is not one of names, each once."
 
     def lines(n):
         read = getattr(pandas(), f"read_{kind.lower()}")
-        return read(opened(), header=None, nrows=n, dtype=str, keep_default_na=False, **how)
+        return read(path, header=None, nrows=n, dtype=str, keep_default_na=False, **how)
 
     first = lines(1)
     names = [] if first.empty else first.iloc[0].to_list()
@@ -1665,7 +1552,7 @@ def read_blocks(
     """
     rows, (kind, _) = check_integer(rows, "rows", 1), _how(str(path))
     if kind != "parquet" or not Path(path).is_file():
-        found = _read(path, None, sep, decimal, **({"chunksize": rows} if kind == "CSV" else {}))
+        found = _read(path, sep, decimal, **({"chunksize": rows} if kind == "CSV" else {}))
         if hasattr(found, "columns"):
             yield found
             return
@@ -1678,7 +1565,7 @@ def read_blocks(
 # %% ../nbs/06_samples.ipynb #smp048
 #| code-fold: true
 def example_frame() -> DataFrame:
-    """The example of the command, the app and the cookbook: 2,000 patients and two models.
+    """The example of the command and the cookbook: 2,000 patients and two models.
 
     Returns
     -------

@@ -40,7 +40,6 @@ from cost_eval.core import (
     cost_table,
     generator,
     refuse_rows,
-    seen_labels,
     unknown_name,
 )
 from .costs import Costs, ExampleCosts, as_costs
@@ -188,11 +187,6 @@ def _count(function, y_true, decided: dict, sample_weight, groups, data, options
 def _table(function, rows: pd.DataFrame, names: list, options: dict):
     "The in-memory counts of distinct rows, whole where they have no weights."
     columns = [_array(rows[name], name) for name in names]
-    for column in columns:
-        labels = seen_labels(column)
-        if len({isinstance(label, str) for label in labels}) > 1:
-            some = f"{labels[0]!r} and {labels[-1]!r}"
-            raise ValueError(f"y_true or decisions: text and numbers, such as {some}; make them one type")
     found = function(*columns, sample_weight=rows["count"], **options)
     array = found.array.astype(rows["count"].dtype)
     return type(found)(array, classes=found.classes, decisions=found.decisions)
@@ -295,8 +289,7 @@ def joint_counts(
 #| code-summary: "Thresholds"
 def _curve(block: dict) -> ThresholdCounts:
     "All thresholds of one block."
-    weight = block.get("sample_weight")
-    return memory.threshold_counts(block["y_true"], block["scores"], sample_weight=weight)
+    return memory.threshold_counts(block["y_true"], block["scores"], sample_weight=block.get("sample_weight"))
 
 
 def threshold_counts(
@@ -471,7 +464,8 @@ def evaluate(
     (own, rest), called = _split(costs), {name: f"models[{name!r}]" for name in models}
     said = {name for name, model in models.items() if isinstance(model, (Decisions, Posteriors, Scores))}
     columns = {called[k]: model.values if k in said else model for k, model in models.items()} | own
-    columns |= {k: options.pop(k) for k in _OF_ROWS if _is_column(options.get(k))}
+    given = [name for name in _OF_ROWS if name in options]
+    columns |= {k: options.pop(k) for k in given if isinstance(options[k], str) or np.ndim(options[k])}
     found, n = _some_rows(data, {"y_true": y_true} | columns, rows, rng)
     read = {k: found.get(called[k]) for k in models}
     read |= {k: replace(models[k], values=read[k]) for k in said}
@@ -481,11 +475,6 @@ def evaluate(
         return report
     note = f"Of the {n:,} rows {rows:,} were evaluated, drawn at random (rows=)."
     return replace(report, notes=(note, *report.notes))
-
-
-def _is_column(option) -> bool:
-    "Has an option a value for each row?"
-    return isinstance(option, str) or np.ndim(option) > 0
 
 
 def _some_rows(data, columns: dict, rows: int, rng) -> tuple[dict, int]:

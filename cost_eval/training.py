@@ -38,6 +38,7 @@ from cost_eval.core import (
     pandas,
     percent,
     result,
+    numbered,
     same_rows,
     seen_labels,
     short,
@@ -45,7 +46,7 @@ from cost_eval.core import (
 from .costs import Costs, as_costs, attainable
 from .decisions import stratified_folds
 from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
-from .policies import FITTED, RULES, fit_rule
+from .policies import FITTED, RULES, rule_of
 from .samples import Posteriors, Samples, Scores, read_samples
 
 # %% ../nbs/23_training.ipynb #trn064
@@ -458,8 +459,12 @@ def _folds(samples: Samples, k: int, seed: list, *, at_most: bool = False) -> np
             f"{sizes.min()} {what}; two classes are needed, each with as many {what} as there are folds "
             "(two in each training set to fit a rule, which rule='bayes' does not)"
         )
-    drawn: dict = {"clusters": samples.clusters, "order": samples.order, "rng": np.random.default_rng(seed)}
-    return stratified_folds(samples.y, k, **drawn)
+    order = np.arange(len(samples)) if samples.order is None else samples.order
+    unit = None if samples.clusters is None else numbered(samples.clusters)[1][order]
+    fold = np.empty(len(samples), np.intp)
+    fold[order] = stratified_folds(samples.y[order], k, clusters=unit, rng=np.random.default_rng(seed))
+    return fold
+
 
 # %% ../nbs/23_training.ipynb #trn074
 #| code-fold: true
@@ -480,7 +485,7 @@ def _decided(case: _Case, name: str, seed: list, trained: np.ndarray, tested: np
         again = _seeded(case.estimators[name], [*seed, 2])
         crossed = select.cross_val_predict(again, X, y, cv=inner, method=method)
         samples = replace(samples, models={"": _read(case, method, crossed)})
-    rule = fit_rule(samples, "", case.rules[name], priors=case.priors)
+    rule = rule_of(samples, "", case.rules[name], priors=case.priors)
     return rule.columns(_read(case, method, said), own)
 
 

@@ -59,7 +59,7 @@ class Call:
 
     def answer(self, function):
         if self.earlier and not takes(function, self):
-            return self.earlier().answer(function)
+            return self.earlier().then(self.look).answer(function)
         found = (partial(self.way, function) if self.way else function)(*self.args, **self.options)
         return self.look(found) if self.look else found
 
@@ -104,6 +104,13 @@ def installed(values, costs=None):
         return {"rule": rule.to_frame(), "decided": rule.decide(values, costs),
                 "columns": rule.columns(values, costs)}
     return look
+
+
+def a_rule(p, kind, **options):
+    "A rule of one model; at the base of what was read."
+    units = {"sample_weight": p.maybe.weight, "clusters": p.maybe.clusters, "costs_known": False}
+    now = Call(p.y, {"a": p.models(kind)["a"]}, p.costs, **options, **units)
+    return now.was(lambda: Call(p.read(kind), "a", **options))
 
 
 def written(text):
@@ -166,22 +173,6 @@ def dot_to_move(page):
     box = page({"x": ce.slider("x", 2, 0, 9, 1)}, image, show, moves="x", alt="a dot")
     words = box._repr_mimebundle_()["text/html"]
     return [touched(box), len(re.findall("x = ", words)) > 9, "a dot" in words]
-
-
-def asked_in_the_app(app):
-    "The page after its questions, at another price and prevalence."
-    app.label.value, app.positive.value, app.fn.value = "y", "ill", 25.
-    app.prevalence.value, app.panel.value = "2 %", "map"
-    app.prepare.click()
-    return [tables(app.report), app.chosen(), len(app.lines()), sorted(app.panel.options)]
-
-
-def answered_in_the_app(app):
-    "The page of a file after its questions: the positive class, and what each error costs."
-    app.choice.value = "ill"
-    for cost in ("1", "10"):
-        app.answer.value = cost
-    return tables(app.report)
 
 
 def rates(counts):
@@ -419,7 +410,7 @@ COUNTS = {
     "CostMatrix.inverse_prior": lambda p: Call(p.shares),
     "CostMatrix.from_utilities": lambda p: Call(-p.prices),
     "CostMatrix.from_frame": lambda p: Call(
-        pd.DataFrame(p.prices, p.classes, p.choices).iloc[::-1, ::-1], classes=p.classes),
+        pd.DataFrame(p.prices, p.classes, p.choices).rename_axis("class")),
     "CostMatrix.with_abstain": lambda p: Call(p.named_costs, .5, label="wait"),
     "ExampleCosts": lambda p: Call(fp=1., fn=p.column(p.amounts), tp=-.5 if p.has("gain") else None).then(
         lambda costs: [costs, costs.mean(), costs.index]),
@@ -492,8 +483,9 @@ DECISIONS = {
     "out_of_fold": lambda p: Call(np.asarray(p.clusters) % 3, lambda inside, outside: np.full(
         len(outside), float(p.amounts[inside].mean()))),
     "fold_parts": lambda p: Call(np.asarray(p.clusters) % 3).by(lambda parts, folds: list(parts(folds))),
-    "read_requirements": lambda p: Call({(p.classes[0], p.choices[-1]): .4}, p.named_costs),
     **two({
+        "read_requirements": lambda p: Call({"recall": .4, "workload": .7}, p.named_costs).then(
+            lambda asked: [str(one) for one in asked]),
         "bayes_threshold": lambda p: Call(p.prices, log_odds=p.has("shown")),
         "implied_costs": lambda p: Call(.125),
         "best_threshold": lambda p: Call(
@@ -502,8 +494,7 @@ DECISIONS = {
         "best_threshold_counted": lambda p: Call(
             ce.threshold_counts(p.y, p.scores()), p.costs, priors=p.maybe.priors),
         "reliability": lambda p: Call(p.y, p.posteriors()[:, 1], bins=5).then(with_plot),
-        "IsotonicCalibrator": lambda p: Call().then(
-            lambda steps: steps.fit(p.scores(), p.y, sample_weight=p.maybe.weight).transform(p.scores(1))),
+        "isotonic_steps": lambda p: Call(p.scores(), p.y, sample_weight=p.maybe.weight),
     }),
 }
 SAMPLES = {
@@ -535,36 +526,38 @@ SAMPLES = {
     "example_frame": lambda p: Call(),
 }
 RULES = {
-    "decide": lambda p: {rule: Call(
-        p.stated(), p.y, p.money, rule=rule, priors=p.maybe.priors, sample_weight=p.maybe.weight,
-        clusters=p.maybe.clusters, rng=0) for rule in ("calibrated", "bayes", "as given")},
+    "CrossFit.decide": lambda p: {rule: Call(
+        ce.CrossFit(p.read("stated", p.money), rng=0), "a", rule, priors=p.maybe.priors)
+        for rule in ("calibrated", "bayes", "as given")},
     "CrossFit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
         lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), calibrated(fits, "b"),
                       fits.rules("a")]),
-    "fit_rule": lambda p: {kind: Call(
-        p.read(kind), "a", priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
+    "fit_rule": lambda p: {kind: a_rule(
+        p, kind, priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
         for kind in ("stated", "scores", "decided")},
     "DecisionRule.decide": lambda p: {kind: Call(p.rule, values) for kind, values in {
         "posteriors": p.bare(1), "stated": p.stated(1), "last class": p.posteriors(1)[:, -1],
         "a frame": pd.DataFrame(p.posteriors(1)[:, ::-1], columns=p.classes[::-1])}.items()},
-    "DecisionRule.look": lambda p: Call(p.rule, p.stated(1)),
+    "DecisionRule.look": lambda p: Call(p.rule, p.stated(1)).then(
+        lambda found: {name: found[name] for name in ("outside", "beyond")}),
     "run_rule": lambda p: Call(p.rule.content, p.posteriors(1)),
     "DecisionRule.from_json": lambda p: {
         name: Call(json.dumps({**json.loads(p.rule.to_json()), **changes})).then(
             lambda rule: rule.decide(p.stated(1))) for name, changes in BROKEN.items()},
     **two({
-        "decide of two": lambda p: {rule: Call(
-            ce.Scores(p.scores()), p.y, p.costs, rule=rule, rng=0,
+        "CrossFit.decide of two": lambda p: {rule: Call(
+            ce.CrossFit(ce.read_samples(p.y, ce.Scores(p.scores()), p.costs), rng=0), "model", rule,
             capacity=p.n // 5 if p.has("shown") else None) for rule in ("calibrated", "tuned")},
         "fit_rule of two": lambda p: {
-            f"{rule}, {kind}, {limit}": Call(
-                p.read(kind), "a", rule, priors=p.maybe.priors, folds=np.arange(p.n) % 3, **limit).then(
+            f"{rule}, {kind}, {limit}": a_rule(
+                p, kind, rule=rule, priors=p.maybe.priors, folds=np.arange(p.n) % 3, **limit).then(
                     installed(p.fresh(kind)))
             for rule, kind, limit in (("tuned", "scores", {}), ("bayes", "stated", {"capacity": 7}),
                                       ("tuned", "stated", {"require": {"recall": .7}}),
                                       ("calibrated", "scores", {"capacity": .25}))},
-        "fit_rule own costs": lambda p: Call(ce.read_samples(p.y, {"a": p.stated()}, p.own), "a").then(
-            installed(p.stated(1), p.own)),
+        "fit_rule own costs": lambda p: Call(p.y, {"a": p.stated()}, p.own, costs_known=False).was(
+            lambda: Call(ce.read_samples(p.y, {"a": p.stated()}, p.own), "a")).then(
+                installed(p.stated(1), p.own)),
         "CrossFit.queue": lambda p: Call(ce.CrossFit(p.samples, rng=0), "a"),
         "CrossFit.levels": lambda p: Call(
             ce.CrossFit(p.samples, rng=0), "a", "calibrated", np.linspace(-2, 2, 9), shifted=p.has("shown")),
@@ -596,17 +589,7 @@ CERTAINTY = {
     "loss_difference": lambda p: Call(
         p.losses(), p.losses(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         strata=p.maybe.strata, bounds=(-99., 99.), heaviest=90. if p.has("shown") else None),
-    "simultaneous_differences": lambda p: Call(
-        p.y, [p.decided(), p.decided(1), p.decided()[::-1]], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, clusters=p.maybe.clusters).then(with_plot),
-    "best_of": lambda p: Call(
-        p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, clusters=p.maybe.clusters, rng=0).then(with_plot),
-    "probability_best": lambda p: Call(
-        p.y, [p.decided(), p.decided(1)], p.named_costs, priors=p.maybe.priors,
-        sample_weight=p.maybe.weight, n_resamples=200, rng=0).then(with_plot),
-    "certify": lambda p: Call(p.counts(), {(p.classes[0], p.choices[-1]): .3}, confidence=.9),
-    "non_inferiority_test": lambda p: Call(p.joint, p.costs, .25, priors=p.maybe.priors),
+    **two({"certify": lambda p: Call(p.counts(), {"fpr": .3, "recall": .5}, confidence=.9)}),
 }
 PLANNING = {
     "required_sample_size": lambda p: {method: Call(
@@ -818,8 +801,7 @@ WIDGETS = ("interval", "capacity", "luck", "isocost", "tree_curves", "loan", "me
            "effective_weight", "ranking")
 DOORS = {
     "main evaluate": lambda p: {
-        what: Call(p.files, [command(p, *more, "--json", "@all.json", "--metrics", "@few.json")],
-                   ["all.json", "few.json"]).by(shell) for what, more in one_of(said(p), p).items()},
+        what: Call(p.files, [command(p, *more, "--json", "@all.json")], ["all.json"]).by(shell) for what, more in one_of(said(p), p).items()},
     "main pages": lambda p: Call(
         p.files,
         [command(p, "--html", "@page.html", "--markdown", "@page.md", "--scenario", "dear=@costs.csv")],
@@ -843,8 +825,6 @@ DOORS = {
     "main reproduce": lambda p: Call({}, [["reproduce", "cost_score/figure2", "--out", "@out"]]).by(shell),
     "run_item": lambda p: {
         name: Call(item).then(lambda found: found.table) for name, item in items().items()},
-    "App": lambda p: {"a frame": Call(example()).then(asked_in_the_app),
-                      "a file": Call(example(), "cases.csv").by(from_file).then(answered_in_the_app)},
     "explorer": lambda p: Call().by(dot_to_move),
     **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
     "scale.confusion_counts": lambda p: Call(
@@ -896,11 +876,10 @@ DOORS = {
     }),
 }
 RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
-BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0},
-          "another": {"rule": "nosuch"}}
+BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0}}
 RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
           **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame",
-                           "places", "by_paper", "stored_rows", "moved", "App", "explorer",
+                           "places", "by_paper", "stored_rows", "moved", "explorer",
                            *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,
          **PAPERS, **DOORS}
@@ -959,7 +938,9 @@ NONSENSE = {  # what an argument may be instead, by what it is
 
 
 def spoilt(call, rng):
-    "(argument, the call with this one wrong) of each argument that can be wrong."
+    "(argument, the call with this one wrong) of each argument that can be wrong, of calls of one form."
+    if call.earlier:
+        return
     given = {**dict(enumerate(call.args)), **call.options}
     kinds = {key: kind for key, value in given.items() if (kind := kind_of(value))}
     for key, kind in kinds.items():

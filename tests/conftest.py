@@ -91,12 +91,12 @@ def chosen(items, notebooks):
             yield item
 
 
-LONG = ("test_widgets", "test_answers", "test_app", "test_browser", "test_site", "test_scale", "test_planted",
+LONG = ("test_widgets", "test_answers", "test_browser", "test_site", "test_scale", "test_planted",
         "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
         # begun first, so that all workers end together
         "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")
 # dealt out test by test
-SPLIT = ("test_widgets", "test_answers", "test_app", "test_browser", "test_site", "test_scale",
+SPLIT = ("test_widgets", "test_answers", "test_browser", "test_site", "test_scale",
          "test_invariances", "test_options", "test_outperformance", "test_planted")
 
 

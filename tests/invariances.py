@@ -114,8 +114,8 @@ BILL = {(2, 2): [[0, 1], [5, 0]], (3, 3): [[0, 1, 3], [10, 0, 1], [50, 10, 0]],
         (3, 4): [[0, 1, 3, .5], [10, 0, 1, .5], [50, 10, 0, .5]]}
 CASES = {"2": Case(), "3": Case(K=3, M=3), "wait": Case(K=3, M=4)}
 TAGS = {  # what takes long is tried on two cases, or on one
-    **dict.fromkeys(["evaluate", "best_of", "scale.evaluate"], ("2", "wait all")),
-    **dict.fromkeys(["difference", "independent_difference", "non_inferiority_test"], ("2", "wait")),
+    **dict.fromkeys(["evaluate", "scale.evaluate"], ("2", "wait all")),
+    **dict.fromkeys(["difference", "independent_difference"], ("2", "wait")),
     **dict.fromkeys(["required_pairs", "required_sample_size", "training_variation"], ("3",)),
 }
 EVERYTHING = ("priors", "sample_weight", "clusters", "groups")
@@ -281,7 +281,6 @@ MAKERS = {
 QUICK = ("rng", "n_resamples", "n_sets", "n_samples", "n_curves", "folds", "cv", "repeats", "points",
          "largest_cluster")
 OWN = {  # function.parameter: where a name means something else
-    **{f"{name}.decisions": judged for name in ("best_of", "probability_best", "simultaneous_differences")},
     **{f"{name}.posteriors": binary for name in ("f_beta_threshold", "reliability", "soft_expected_cost")},
     "multilabel_cost_score.counts": label_counts,
     **{f"{name}.y_true": gaps for name in ("bounds_without_labels", "prediction_powered", "labelled_rows")},
@@ -293,7 +292,7 @@ OWN = {  # function.parameter: where a name means something else
        for name in ("evaluate", "scale.evaluate")},
     "evaluate.draws": always(2),
     "evaluate.scenarios": lambda case: {"now": costs(case)},
-    "best_threshold.require": always({"recall": .75}), "certify.require": always({"error": .25}),
+    "best_threshold.require": always({"recall": .75}), "certify.require": always({"recall": .25}),
     "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: case.turn(tables(case, True), axes=2) / tables(case, True).sum(
         (-3, -2, -1), keepdims=True), "paired_power.n": always(40),
@@ -361,11 +360,10 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
         recall specificity weighted_class_accuracy weighted_relative_accuracy""",
     "decisions": "AffineCalibrator ThresholdChoice cross_entropy implied_costs naive_decision",
     "samples": "labelled_rows read_samples",
-    "policies": "RULES CrossFit decide",
+    "policies": "RULES CrossFit",
     "rivals": "f_beta_threshold plot_expected_cost",
     "scores": "plot_cost_curve soft_expected_cost",
     "bootstrap": "Difference Interval loss_difference",
-    "comparisons": "best_of non_inferiority_test probability_best simultaneous_differences",
     "cost_score": """cost_score_from_precision cost_score_from_rates f1_cost held_out_saving isocost_precision
         isocost_slope multiclass_cost_score""",
     "weighted_accuracy": "cost_weight hand_h_measure target_weight",
@@ -375,7 +373,6 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
     "curves": "curve_auc normalized_auc outperformance_curve_point sample_directed_binary_tree",
     "datasets": "available describe DataNotAvailable",
     "reproduce": "reproduces",
-    "app": "App",
 }
 
 
@@ -722,7 +719,7 @@ CHANGES = {"rows": rows_in_another_order, "rows by index": rows_with_an_index_in
 NEEDS = {"weights": "sample_weight", "clusters": "clusters"}
 # asked of decisions where models are judged: what is fitted depends on random folds, which are drawn of rows
 UNFITTED = {"weights", "clusters"}
-DRAWN = {"probability_best", "luck", "corrected"}
+DRAWN = {"luck", "corrected"}
 # counts of rows; shares of draws
 UNLIKE = {"weights": {"n", "labelled", *DRAWN}, **dict.fromkeys(["classes", "decisions", "models", "clusters",
         "own costs"], DRAWN), "costs' index": {"ids"}}

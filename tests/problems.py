@@ -7,6 +7,7 @@ the rows. `p.maybe.weight` is `p.weight` in some problems and None in the others
 
 `ce.name` is a name of the package, wherever it lives: in the flat API or in a module.
 """
+import dataclasses
 import functools
 import importlib
 import pkgutil
@@ -53,11 +54,19 @@ class Names:
 def modules():
     import cost_eval
     found = [module.name for module in pkgutil.iter_modules(cost_eval.__path__)]
-    named = [name for name in found if name not in ("_modidx", "api", "app", "reproductions")]
-    return [*named, "app"]
+    return [name for name in found if name not in ("_modidx", "api", "reproductions")]
 
 
 ce = Names()
+
+
+def decide(model, y_true, costs, *, rule="calibrated", priors=None, capacity=None, require=None, folds=5,
+           draws=1, rng=None, **given):
+    "One model's decisions on other folds, and all that is to be said."
+    samples = ce.read_samples(y_true, model, costs, **given)
+    fits = ce.CrossFit(samples, folds=folds, draws=draws, rng=rng)
+    found = fits.decide(*samples.models, rule, priors=priors, capacity=capacity, require=require)
+    return dataclasses.replace(found, notes=samples.notes + found.notes)
 
 
 class Maybe:
@@ -251,13 +260,12 @@ class Problem:
 
     @cached_property
     def costs(self):
-        "A table of costs: with labels, as a frame or mapping; bare or by outcome where labels are numbers."
+        "A table of costs: with labels, as a frame; bare or by outcome where labels are numbers."
         form = self.rng("costs").random()
         if form < .4 and not self.has("named") and self.M == self.K:
             return self.outcomes if self.K == 2 and form < .2 else self.prices
         frame = pd.DataFrame(self.prices, self.classes, self.choices)
-        turned = frame.T.rename_axis(index="decision", columns="class")
-        return self.named_costs if form < .6 else [frame, turned, frame.T.to_dict()][self.number % 3]
+        return self.named_costs if form < .6 else frame
 
     @cached_property
     def own(self):
@@ -319,8 +327,9 @@ class Problem:
 
     # ---- what is made of them
 
-    def read(self, kind="stated"):
-        return ce.read_samples(self.y, self.models(kind), self.costs, sample_weight=self.maybe.weight,
+    def read(self, kind="stated", costs=None):
+        costs = self.costs if costs is None else costs
+        return ce.read_samples(self.y, self.models(kind), costs, sample_weight=self.maybe.weight,
                                clusters=self.maybe.clusters)
 
     @cached_property
@@ -329,7 +338,10 @@ class Problem:
 
     @cached_property
     def rule(self):
-        return ce.fit_rule(self.samples, "a")
+        try:
+            return ce.rule_of(self.samples, "a")
+        except Absent:  # at the base
+            return ce.fit_rule(self.samples, "a")
 
     @cached_property
     def report(self):

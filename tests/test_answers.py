@@ -120,24 +120,23 @@ WITHOUT = {  # why functions and classes have no line
         Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
-    "what others are handed": """Decided Losses Mean Question Units CallUnits DataSet Decisions File Fit Form Item Margin Method
+    "what others are handed": """Decided Losses Mean Question CallUnits DataSet Decisions File Fit Form Item Margin Method
         Posteriors Reference Reproduction Sample Scores""",
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
-        differences probable_best rate_of refuse_told regrets told_by_costs
+        differences rate_of refuse_told regrets told_by_costs
         monotone_interval not_gained robustness_map sample_difference
         sample_interval share_above upper_level within_capacity believed
         chosen_by decided limit read_rule room step_odds""",
-    "how a page is written: Report.to_html, to_markdown, plot, the shell and the app are asked": """answers
-        as_dict brief_html caveats constraint_words draw_panel draw_report flat_metrics
+    "how a page is written: Report.to_html, to_markdown, plot, the shell are asked": """answers
+        as_dict brief_html caveats constraint_words draw_panel draw_report
         frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of panel_image
-        scenario_words sections sentences short_ladder summary_lines web_page why_no_map""",
+        scenario_words sections short_ladder summary_lines web_page why_no_map""",
     "how a picture is drawn: the pictures are asked": """contrast ensure_axes for_page ink label_lines
         live_figure name_colors name_rows note readable save_figure slider""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
         data_set discover drawn_as_computed expected find listing load outcome_of rows run scoreboard
         search_path select sheet state stored_claims unlisted writable""",
-    "test_app.py drives it": "read_upload",
 }
 
 
@@ -145,7 +144,7 @@ def test_every_public_name_has_a_line_or_a_reason():
     lines = {name.partition(" ")[0].partition(".")[0] for name in calls.CALLS}
     reasons = " ".join(WITHOUT.values()).split()
     known = {*lines, *ce.METRICS, *reasons}  # a metric is asked for by its name
-    homes = [importlib.import_module(f"cost_eval.{name}") for name in ("api", "app", *modules())]
+    homes = [importlib.import_module(f"cost_eval.{name}") for name in ("api", *modules())]
     public = {name for home in homes for name in home.__all__ if callable(getattr(home, name))}
     assert sorted(public - known) == []
     assert [name for name in reasons if name not in public or name in lines] == []

@@ -59,7 +59,7 @@ net benefit: rivals; what is wrong with accuracy: rivals; log loss: scores; DeLo
 confidence interval: bootstrap; t-test: bootstrap; compare two models: comparisons; McNemar: comparisons; multiple testing: comparisons
 sample size: how_many; how many samples: how_many; early stopping: how_many; cross-validation: training; random seed: training
 what is a good F1 score: outperformance; sensitivity analysis: page; fairness: report; subgroups: report; class weights: estimators; GridSearchCV: estimators
-LLM: hand_over; reject option: hand_over; lift chart: capacity; reject inference: missing_labels; big data: scale; how fast: benchmarks; no code: app
+LLM: hand_over; reject option: hand_over; lift chart: capacity; reject inference: missing_labels; big data: scale; how fast: benchmarks; no code: judge
 how to choose a metric: which_metric; colab: index; install: index; pip install: index; license: index; csv: judge; command line: judge
 evaluate my model: judge; lightgbm: cookbook; scale_pos_weight: cookbook; pytorch: cookbook; logits: cookbook; temperature: cookbook
 annotator: samples; MLflow: cookbook; survey: cookbook; multi-label: cookbook; bibtex: glossary; cheat sheet: api

@@ -8,9 +8,10 @@ from conftest import refuses
 from cost_eval import capacity as cap
 from cost_eval.capacity import capacity_curve
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
-from cost_eval.policies import decide, fit_rule
+from cost_eval.policies import fit_rule
 from cost_eval.report import evaluate
-from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
+from cost_eval.samples import Decisions, Posteriors, Scores
+from problems import decide
 
 rng = np.random.default_rng(0)
 N = 90
@@ -185,7 +186,7 @@ test_what_is_refused = refuses([
      f"capacity: must be from 0 to {N}, got {N + 1}; a count of the {N} samples, or a share below 1"),
     *[(asked, "capacity: 1.0 may be one sample or all; give the whole number 1 for one") for asked in (
         lambda: capacity_curve(Y, P, SAME).at(1.), lambda: evaluate(Y, P, SAME,
-        capacity=np.float64(1)), lambda: fit_rule(read_samples(Y, P, SAME), capacity=1.))],
+        capacity=np.float64(1)), lambda: fit_rule(Y, P, SAME, capacity=1.))],
     (lambda: capacity_curve(Y, P, SAME).at(-1), r"capacity: must lie in \[0, inf\), got -1; a count of"),
     (lambda: capacity_curve(Y, P, SAME).at(2.5), "capacity: must be a whole number, got 2.5"),
     (lambda: capacity_curve(Y, P, SAME).called("all"), "capacity: expected numbers"),

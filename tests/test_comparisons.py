@@ -1,6 +1,5 @@
 """Several models, the best of them, tests with a margin, uncertain costs: ends and means against computations
 of another kind."""
-import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
+from asked import best_of, simultaneous_differences
 from cost_eval import comparisons as cp
 from cost_eval.bootstrap import difference, interval, loss_interval
 from cost_eval.confusion import confusion_counts, joint_counts
@@ -37,7 +37,7 @@ def costs_of(y, votes, costs):
 
 def test_holm_by_hand_on_the_default_tests():
     y, votes = a_set(300, 5, (.05, .07, .2))
-    found = cp.simultaneous_differences(y, votes, BILL)
+    found = simultaneous_differences(y, votes, BILL)
     assert found.model.tolist() == ["m0", "m0", "m1"] and found.against.tolist() == ["m1", "m2", "m2"]
     tables = [joint_counts(y, votes[a], votes[b]) for a, b in zip(found.model, found.against)]
     p = np.array([difference(t, BILL).p_value for t in tables])
@@ -65,7 +65,7 @@ def test_no_interval_contradicts_its_p_value(seed, confidence):
     n = int(rng.choice([2, 30, 200]))
     y = rng.integers(2, size=n)
     votes = np.where(rng.random((4, n)) < rng.choice([.05, .2, .5], size=(4, 1)), 1 - y, y)
-    found = cp.simultaneous_differences(y, votes, BILL, confidence=confidence)
+    found = simultaneous_differences(y, votes, BILL, confidence=confidence)
     consistent(found)
     assert (found.low >= -5 - 1e-9).all() and (found.high <= 5 + 1e-9).all()
 
@@ -76,7 +76,7 @@ def test_ends_are_bonferronis_but_for_those_moved_to_0(priors):
     moved = 0
     for seed in range(40):
         y, votes = a_set(150, seed, (.02, .08, .25, .4))
-        found = cp.simultaneous_differences(y, votes, BILL, priors=priors)
+        found = simultaneous_differences(y, votes, BILL, priors=priors)
         tables = [joint_counts(y, votes[a], votes[b]).array for a, b in zip(found.model, found.against)]
         wide = difference(np.stack(tables), BILL, confidence=1 - .05 / 6, priors=priors)
         assert (6 * wide.p_value >= found.p_value - 1e-9).all() and (found.told_apart >= wide.rejects).all()
@@ -95,9 +95,9 @@ def test_nobody_is_certain_at_two():
     """Two samples that both prefer the first: no p of 0, no interval of a point, and none without the other
     cost."""
     for y, costs in (([0, 0], BILL), ([0, 0], [[0, 1], [1, 0]]), ([1, 0], [[0, 1], [1, 0]])):
-        found = cp.simultaneous_differences(y, [y, [1 - v for v in y]], costs)
+        found = simultaneous_differences(y, [y, [1 - v for v in y]], costs)
         assert found.p_value[0] > .05 and not found.told_apart[0] and found.low[0] < -.9 and found.high[0] > 0
-    assert cp.best_of([0, 0], [[0, 0], [1, 1]], BILL, rng=0).high[0] > .5
+    assert best_of([0, 0], [[0, 0], [1, 1]], BILL, rng=0).high[0] > .5
 
 
 def test_familywise_error_of_unequal_kinds():
@@ -111,7 +111,7 @@ def test_familywise_error_of_unequal_kinds():
         for _ in range(60):
             u = rng.random((5, 569))
             votes = np.where(y == 0, u < fpr[:, None], u >= fnr[:, None]).astype(int)
-            false += cp.simultaneous_differences(y, votes, [[0, 1], [miss, 0]]).told_apart.any()
+            false += simultaneous_differences(y, votes, [[0, 1], [miss, 0]]).told_apart.any()
         assert false <= binom.ppf(.999, 60, .05)
 
 
@@ -120,13 +120,13 @@ def test_familywise_error_of_one_kind():
     for _ in range(150):
         y = rng.integers(0, 2, 200)
         votes = np.where(rng.random((4, 200)) < .2, 1 - y, y)
-        false += cp.simultaneous_differences(y, votes, BILL).told_apart.any()
+        false += simultaneous_differences(y, votes, BILL).told_apart.any()
     assert false <= binom.ppf(.999, 150, .05)
 
 
 def test_identical_models_are_not_called_equal():
     y = np.array([0, 1] * 20)
-    found = cp.simultaneous_differences(y, np.stack([y, y, 1 - y]), BILL)
+    found = simultaneous_differences(y, np.stack([y, y, 1 - y]), BILL)
     assert found.estimate[0] == 0 and found.low[0] < 0 < found.high[0] and not found.told_apart[0]
     assert found.p_value[0] == 1 and found.told_apart[1:].all() and len(found.to_frame()) == 3
 
@@ -136,35 +136,20 @@ def test_priors_are_those_of_the_expected_cost():
     priors = [.6, .1, .3]
     counts = {name: confusion_counts(y, d, classes=range(3)) for name, d in votes.items()}
     means = {name: expected_cost(c, COSTS, priors=priors) for name, c in counts.items()}
-    found = cp.simultaneous_differences(y, votes, COSTS, priors=priors)
+    found = simultaneous_differences(y, votes, COSTS, priors=priors)
     assert found.estimate == pytest.approx([means[a] - means[b]
                                               for a, b in zip(found.model, found.against)])
-    best = cp.best_of(y, votes, COSTS, priors={0: .6, 2: .3, 1: .1}, rng=0)
+    best = best_of(y, votes, COSTS, priors={0: .6, 2: .3, 1: .1}, rng=0)
     assert best.estimate[0] == pytest.approx(min(means.values())) and best.model[0] == min(means, key=means.get)
-    posterior = cp.probability_best(y, votes, COSTS, priors={0: .6, 2: .3, 1: .1}, n_resamples=4000, rng=0)
-    spread = (COSTS.mean(axis=1)[:, None] - 0) * np.array(priors)[:, None]  # of one more example a class
-    n = np.bincount(y)[:, None]
-    by_class = np.array([[(COSTS[k] * counts[m].array[k]).sum() for m in votes] for k in range(3)])
-    assert posterior["expected_cost"].tolist() == pytest.approx(((by_class * np.array(priors)[:, None] + spread) / (n
-            + 1)).sum(0), rel=.02)
     with pytest.raises(ValueError, match="no sample"):
-        cp.simultaneous_differences([0, 1, 0], [[0, 1, 1], [1, 1, 1]], COSTS, priors=priors)
-
-
-def test_weights_are_those_of_the_posterior_mean():
-    "Of the other functions: test_invariances.py."
-    y, votes = a_set(300, 2)
-    w = np.random.default_rng(0).choice([0, 1, 3], size=300)
-    each = costs_of(y, votes, BILL)
-    best, one = cp.probability_best(y, votes, BILL, sample_weight=w, n_resamples=4000, rng=0), w[w > 0].mean()
-    assert best["expected_cost"].tolist() == pytest.approx((each @ w + one * BILL.mean()) / (w.sum() + one), rel=.05)
+        simultaneous_differences([0, 1, 0], [[0, 1, 1], [1, 1, 1]], COSTS, priors=priors)
 
 
 def test_costs_of_single_samples():
     y, votes = a_set(200)
     fn = np.random.default_rng(0).uniform(1, 20, 200)
     single = ExampleCosts(fp=1, fn=fn)
-    found = cp.simultaneous_differences(y, votes, single)
+    found = simultaneous_differences(y, votes, single)
     each = [np.where((y == 1) & (d == 0), fn, (y == 0) & (d == 1)) for d in votes.values()]
     assert found.estimate == pytest.approx([(each[a] - each[b]).mean()
                                               for a, b in ((0, 1), (0, 2), (1, 2))])
@@ -172,7 +157,7 @@ def test_costs_of_single_samples():
 
 def test_a_million_samples_are_a_few_kinds():
     y, votes = a_set(1_000_000, 0, (.1, .1, .11, .12, .2))
-    assert len(cp.simultaneous_differences(y, votes, BILL).model) == 10
+    assert len(simultaneous_differences(y, votes, BILL).model) == 10
     unit, first = kinds([y, *votes.values()])
     assert len(first) <= 64 and unit.max() + 1 == len(first)
 
@@ -186,7 +171,7 @@ def winners(models, n, n_sets, seed, better=0.0):
     for _ in range(n_sets):
         y = (rng.random(n) < .3).astype(int)
         wrong = rng.random((models, n)) < error[:, None] * np.where(y, .3, 1)
-        found = cp.best_of(y, np.where(wrong, 1 - y, y), [[0, 1], [10, 0]], n_resamples=100, rng=rng)
+        found = best_of(y, np.where(wrong, 1 - y, y), [[0, 1], [10, 0]], n_resamples=100, rng=rng)
         t = true[found.model[0]]
         chosen, alone = (found.low[:2] <= t) & (t <= found.high[:2])
         rows.append([chosen, alone, t - found.estimate[0], found.luck])
@@ -206,7 +191,7 @@ def test_the_luck_of_symmetric_costs_is_right_on_average():
     rng, rows = np.random.default_rng(0), []
     y = np.zeros(400, int)
     for _ in range(120):
-        found = cp.best_of(y, rng.integers(2, size=(8, 400)), [[0, 1], [1, 0]], n_resamples=100, rng=rng)
+        found = best_of(y, rng.integers(2, size=(8, 400)), [[0, 1], [1, 0]], n_resamples=100, rng=rng)
         rows.append([.5 - found.estimate[0], found.luck])
     optimism, luck = np.mean(rows, axis=0)
     error = np.std([a - b for a, b in rows]) / np.sqrt(120)
@@ -215,14 +200,14 @@ def test_the_luck_of_symmetric_costs_is_right_on_average():
 
 def test_a_model_far_ahead_owes_nothing_to_luck():
     y, votes = a_set(2000, 0, (.02, .4, .5))
-    found = cp.best_of(y, votes, BILL, rng=0)
+    found = best_of(y, votes, BILL, rng=0)
     assert found.model[0] == "m0" and abs(found.luck) < .01
 
 
 @pytest.mark.parametrize("priors", [None, [.8, .2]])
 def test_ends_of_the_best_are_those_of_interval(priors):
     y, votes = a_set(300, 1, (.1, .12, .15, .3))
-    found = cp.best_of(y, votes, BILL, confidence=.9, priors=priors, rng=0)
+    found = best_of(y, votes, BILL, confidence=.9, priors=priors, rng=0)
     tables = {name: confusion_counts(y, d) for name, d in votes.items()}
     alone = {name: interval(t, BILL, confidence=.9, priors=priors) for name, t in tables.items()}
     top = interval(tables[found.model[0]], BILL, confidence=1 - .1 / 4, priors=priors)
@@ -238,85 +223,22 @@ def test_ends_of_the_best_are_those_of_interval(priors):
 
 def test_ties_are_named():
     y = np.array([0, 1] * 30)
-    found = cp.best_of(y, {"b": y, "a": y, "c": 1 - y}, BILL, rng=0)
+    found = best_of(y, {"b": y, "a": y, "c": 1 - y}, BILL, rng=0)
     assert found.model[0] == "b" and "b, a cost the same" in found.notes[-1]
-
-
-# probability of being best
-
-def test_posterior_is_the_dirichlet_with_one_more_example_spread():
-    "Two models, 2 x 2 x 2 joint cells: Dirichlet draws by NumPy, another route."
-    y, votes = a_set(40, 3, (.2, .25))
-    table = joint_counts(y, votes["m0"], votes["m1"]).array
-    p = np.random.default_rng(0).dirichlet(table.ravel() + 1 / 8, 100_000).reshape(-1, 2, 2, 2)
-    a, b = (p.sum(3) * BILL).sum((1, 2)), (p.sum(2) * BILL).sum((1, 2))
-    found = cp.probability_best(y, votes, BILL, n_resamples=40_000, rng=0)
-    assert found["probability"].tolist() == pytest.approx([(a < b).mean(), (b < a).mean()], abs=.01)
-    assert found["expected_cost"].tolist() == pytest.approx([a.mean(), b.mean()], rel=.02)
-    regret = [np.maximum(a - b, 0).mean(), np.maximum(b - a, 0).mean()]
-    assert found["regret"].tolist() == pytest.approx(regret, rel=.04)
-    table = joint_counts(y, votes["m0"], votes["m1"]).array
-    p = np.stack([np.random.default_rng(k).dirichlet(table[k].ravel() + 1 / 4, 100_000) for k in (0, 1)],
-                 1).reshape(-1, 2, 2, 2)
-    a, b = (np.einsum("k,bkj,kj->b", [.9, .1], p.sum(axis), BILL) for axis in (3, 2))
-    found = cp.probability_best(y, votes, BILL, priors=[.9, .1], n_resamples=40_000, rng=0)
-    assert found["probability"][0] == pytest.approx((a < b).mean(), abs=.01)
-    assert found["expected_cost"].tolist() == pytest.approx([a.mean(), b.mean()], rel=.02)
-
-
-def test_a_rare_costly_error_is_not_ruled_out():
-    """The first model has no false alarm and a miss of 1,000 that did not happen: half of the sets are not
-    sure of it."""
-    rng, sure = np.random.default_rng(0), 0
-    for _ in range(100):
-        y = (rng.random(400) < .3).astype(int)
-        u = rng.random((2, 400))
-        votes = np.where(y == 0, u < np.array([[0], [1 / 7]]), u >= np.array([[2 / 3000], [0]])).astype(int)
-        sure += cp.probability_best(y, votes, [[0, 1], [1000, 0]], n_resamples=300,
-                                    rng=rng).probability[0] >= .9
-    assert sure < 20  # 92 of 100 for shares of resampled sets
-
-
-def test_ties_are_shared_and_probabilities_sum_to_one():
-    y = np.array([0, 1] * 20)
-    assert cp.probability_best(y, [y, y, y], BILL, n_resamples=20_000,
-                               rng=0)["probability"].tolist() == pytest.approx([1 / 3] * 3, abs=.015)
-    y, votes = a_set()
-    found = cp.probability_best(y, votes, BILL, rng=0)
-    assert found.probability.sum() == pytest.approx(1) and (found.regret >= 0).all()
 
 
 # margins
 
-@pytest.mark.parametrize("options", [{}, {"method": "bdelta_cost", "n_resamples": 200, "rng": 1},
-                                     {"priors": [.8, .2]}, {"priors": {1: .2, 0: .8}, "method": "normal"},
-                                     {"method": "bdelta_cost", "laplace": .2, "rng": 1}])
-def test_margin_tests_hand_everything_on(options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = difference(JOINT, BILL, confidence=.8, **options)
-        lower = cp.non_inferiority_test(JOINT, BILL, 0, confidence=.9, **options)
-    tolerance = .1 if "rng" in options else 1e-9
-    assert (lower.low, lower.high) == pytest.approx((-expected.high, -expected.low),
-            abs=tolerance)
-
-
-def test_non_inferiority_passes_for_a_large_margin_only():
-    big = JOINT * 100
-    passed = [cp.non_inferiority_test(big, BILL, m).high < 0 for m in (0, .5, 5)]
-    assert passed == sorted(passed) and passed[-1]
-    cost = [(big.sum(axis=a) * BILL).sum() / big.sum() for a in (2, 1)]  # of A, of B
-    assert cp.non_inferiority_test(big, BILL, .1).mean == pytest.approx(cost[1] - 1.1 * cost[0])
-
-
 @pytest.mark.parametrize("method", ["normal", "auto"])
-def test_non_inferiority_level_at_the_margin(method):
+def test_a_margin_keeps_its_level(method):
+    "Is B at most a share costlier than A? A difference in which A's cost is scaled."
     p = np.array([[[.70, .02], [.03, .05]], [[.02, .01], [.01, .16]]])
     a, b = ((p.sum(axis=axis) * BILL).sum() for axis in (2, 1))
     if b < a:
         p, a, b = np.swapaxes(p, 1, 2), b, a
     sets = np.random.default_rng(0).multinomial(800, p.ravel(), 500).reshape(-1, 2, 2, 2)
-    rate = np.mean([cp.non_inferiority_test(s, BILL, b / a - 1, method=method).high < 0 for s in sets])
+    rate = np.mean([difference(np.swapaxes(s, 1, 2), BILL, factor=b / a, confidence=.9, method=method).high < 0
+                    for s in sets])
     assert rate <= binom.ppf(.999, 500, .05) / 500 and (rate > .02 or method == "auto")
 
 
@@ -324,19 +246,9 @@ def test_non_inferiority_level_at_the_margin(method):
 
 def test_a_difference_that_every_sample_shows_is_not_certain():
     y = np.ones(30, int)
-    found = cp.simultaneous_differences(y, [y, 1 - y], BILL)
+    found = simultaneous_differences(y, [y, 1 - y], BILL)
     assert found.estimate[0] == found.low[0] == -BILL[1][0] and found.high[0] > found.low[0]
     assert 0 < found.p_value[0] < .001 and found.told_apart[0]
-
-
-def test_small_losses_count_beside_one_that_is_very_large():
-    "Losses are told apart by their own digits, not by those of the largest."
-    y, fn = np.arange(60) < 40, np.full(60, 20.)
-    a, b = y & (np.arange(60) > 11), y & (np.arange(60) > 0) | (np.arange(60) == 45)
-    fn[0] = 1e15
-    case, both = cp._read(1 * y, {"a": 1 * a, "b": 1 * b}, ExampleCosts(fp=1, fn=fn), None, None, None)
-    units = cp._units(case, np.stack([case.losses(d.decisions) for d in both]), np.random.default_rng(0))
-    assert (units.count @ units.total[:, 0]).tolist() == [1e15 + 220, 1e15 + 1]
 
 
 def test_the_lowest_of_several_by_simulation():
@@ -348,7 +260,7 @@ def test_the_lowest_of_several_by_simulation():
 def test_how_many_equal_samples_weighted_ones_are_worth():
     "Kish: the square of the sum of weights over the sum of squares, of each class."
     y, w = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 4, 2, 2.])
-    sizes = [cp.Units(y, np.array([.6, .4]), False, weight=weight).effective_sizes
+    sizes = [cp.Losses(y, np.array([.6, .4]), False, weight=weight, costs=CostMatrix(BILL)).effective_sizes
              for weight in (w, None)]
     assert sizes[0] == pytest.approx([36 / 18, 2]) and sizes[1] == pytest.approx([3, 2])
 

@@ -52,7 +52,7 @@ CONTRACT = {
         naive_decision(costs, priors)
         best_threshold(y_true, scores, costs, *, priors=None, sample_weight=None, require=None) -> ThresholdChoice
         ThresholdChoice | threshold low high cost counts
-        AffineCalibrator | fit transform get_params
+        AffineCalibrator | fit transform
         cross_calibrate(y_true, posteriors, *, folds=5, rng=None)
     """,
     "samples": """
@@ -67,13 +67,12 @@ CONTRACT = {
     """,
     "policies": """
         RULES
-        decide(model, y_true, costs, *, rule='calibrated', priors=None, clusters=None, capacity=None, require=None, folds=5, draws=1, rng=None, positive=None, sample_weight=None) -> Policy
         Policy | decisions rule kind threshold posteriors folds labels notes
         CrossFit(samples, *, folds=5, draws=1, rng=None) | decide posteriors queue
         Queue | place saving notes
-        fit_rule(samples, name='model', rule='calibrated', *, priors=None, require=None, threshold=None, folds=None, capacity=None, otherwise=None) -> DecisionRule
+        fit_rule(y_true, model, costs, *, rule='calibrated', priors=None, require=None, capacity=None, positive=None, sample_weight=None, clusters=None, costs_known=False, folds=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
-        IsotonicCalibrator | fit transform
+        isotonic_steps(scores, y_true, sample_weight=None, *, n_units=None)
     """,
     "runner": """
         read_rule(path) -> dict
@@ -93,11 +92,8 @@ CONTRACT = {
         bdelta_cost(joint, costs, *, ...)
     """,
     "comparisons": """
-        simultaneous_differences(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, ...) -> Answers
-        best_of(y_true, decisions, costs, *, confidence=0.95, priors=None, sample_weight=None, clusters=None, n_resamples=1000, rng=None) -> Answers
         certify(counts, require, *, confidence=0.95) -> Certificate
         Certificate | met certified bound p_value needed to_frame
-        non_inferiority_test probability_best
     """,
     "planning": """
         required_sample_size paired_power
@@ -150,7 +146,7 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=None, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown metrics to_dict to_frame provenance recipe compare
+        Report | rule best winner differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_dict to_frame provenance recipe compare
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve

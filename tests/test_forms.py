@@ -16,7 +16,7 @@ NO_MATRIX = {  # functions whose costs are no matrix, with the reason
     "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py",
     "as_priors": "test_costs.py",
 }
-BY_POSITION = {"losses", "best_threshold", "simultaneous_differences", "best_of", "probability_best",
+BY_POSITION = {"losses", "best_threshold", 
                "naive_cost", "naive_decision", "outperformance_of_cost",
                "scale.losses", "evaluate",
                "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
@@ -34,14 +34,11 @@ DATA_FIRST = {"soft_expected_cost", "plot_cost_curve"}  # takes labels 0 and 1 o
 
 def forms(costs):
     "A labelled matrix as people write it."
-    cells = {c: {d: float(costs.array[i, j]) for j, d in enumerate(costs.decisions)}
-             for i, c in enumerate(costs.classes)}
     flat = pl.DataFrame({"class": list(costs.classes)} | {str(d): costs.array[:, j]
             for j, d in enumerate(costs.decisions)})
     bare, numbered = pd.DataFrame(costs.array, list(costs.classes),
                                   list(costs.decisions)), pd.DataFrame(costs.array)
-    found = {"frame": costs.to_frame(), "turned": costs.to_frame().T, "polars": flat,
-             "mapping of mappings": cells, "numbered": numbered, "array": costs.array,
+    found = {"frame": costs.to_frame(), "polars": flat, "numbered": numbered, "array": costs.array,
              "list": costs.array.tolist()}
     if costs.classes == (0, 1):
         return found | {"outcomes": {"fp": costs.array[0, 1], "fn": costs.array[1, 0]},

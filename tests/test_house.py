@@ -115,7 +115,7 @@ def test_the_base_install_and_its_extras(monkeypatch):
     arguments = setup_arguments(monkeypatch)
     extras = arguments["extras_require"]
     assert project_names(arguments["install_requires"]) == {"numpy", "scipy"}
-    assert set(extras) == {"book", "data", "colab", "site", "scale", "app", "dev", "bench"}
+    assert set(extras) == {"book", "data", "colab", "site", "scale", "dev", "bench"}
     assert set(extras["data"]) <= set(extras["colab"]) <= set(
         extras["book"]) and "nbdev" not in project_names(extras["book"])
     assert {name for name in extras if not set(extras[name]) <= set(extras["dev"])} == {"bench"}
@@ -187,7 +187,7 @@ def test_every_module_has_its_notebook():
 
 # ---- imports
 
-HEAVY_AT_THE_TOP = {"cost_eval.estimators", "cost_eval.scale", "cost_eval.app"}
+HEAVY_AT_THE_TOP = {"cost_eval.estimators", "cost_eval.scale"}
 
 
 def test_imports_are_light():
@@ -216,11 +216,11 @@ def test_the_flat_names_load_what_they_need():
                             check=True).stdout.split()
     assert "cost_eval.report" in loaded and not [name for name in loaded
                                                  if re.search(
-                                                     "reproduc|datasets|published|estimators|app$|scale",
+                                                     "reproduc|datasets|published|estimators|scale",
                                                      name)]
 
 
-@pytest.mark.parametrize("module, library, extra", [("app", "ipywidgets", "app"), ("scale", "dask", "scale"),
+@pytest.mark.parametrize("module, library, extra", [("scale", "dask", "scale"),
                                                     ("estimators", "sklearn", "book")])
 def test_what_a_module_lacks_is_named_with_the_extra_that_brings_it(module, library, extra):
     code = f"import sys; sys.modules[{library!r}] = None; import cost_eval.{module}"

@@ -14,12 +14,12 @@ import invariances as iv
 import cost_eval.api as ce
 
 RECORD = "a record that functions hand over, or that a user fills by hand: nothing is computed"
-FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_app.py, test_command_line.py drive it"
+FILES = "files, papers' data and pages: test_datasets.py, test_reproduce.py, test_command_line.py drive it"
 NO_ARGUMENTS = {  # functions without arguments to change
     **dict.fromkeys(["ThresholdCounts", "ThresholdChoice", "Metric", "Difference", "Interval", "Report"],
                     RECORD),
     **dict.fromkeys(["load", "available", "describe", "DataNotAvailable", "reproduces", "run", "scoreboard",
-                     "App", "DecisionRule", "read_table"], FILES),
+                     "DecisionRule", "read_table"], FILES),
     "as_priors": "reads one argument: test_costs.py, test_forms.py",
     "metric": "a decorator; what it registers is tried",
 }
@@ -31,15 +31,13 @@ PAIRS = "a pair's difference is the first model's cost minus the second's"
 HANDS_OVER = "hands over what it was given"
 NOT = {
     "cross_calibrate": {"rows": ANOTHER, "rows by index": ANOTHER},
-    **dict.fromkeys(["decide", "CrossFit"],
+    **dict.fromkeys(["CrossFit"],
                     {"rows": ANOTHER,
                      "own costs": "a calibrated rule has one cut where all rows have the same costs"}),
     "capacity_curve": {"rows": ANOTHER, "weights": FOLDS},
     "evaluate": {"rows": ANOTHER, "models": PAIRS},
     "read_samples": dict.fromkeys(["rows by index", "classes", "decisions", "weights", "clusters",
                                    "own costs", "scores"], HANDS_OVER),
-    "probability_best": {"classes": DRAWS, "decisions": DRAWS, "models": DRAWS, "clusters": DRAWS},
-    "simultaneous_differences": {"models": PAIRS},
     **{name: dict.fromkeys(["rows", "rows by index"], IN_TIME)
        for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
     "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},
@@ -77,7 +75,7 @@ def test_no_reason_for_what_is_not_there():
 @pytest.mark.parametrize("name", NO_ARGUMENTS)
 def test_what_has_no_arguments_to_change_cannot_be_made_one(name):
     assert not iv.parameters(iv.subjects()[name]) or iv.missing(name) or name in ("available", "describe",
-            "App", "run", "scoreboard", "load"), f"{name} can be tried now"
+            "run", "scoreboard", "load"), f"{name} can be tried now"
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import cost_eval.api as ce
-from cost_eval.policies import decide
-from cost_eval.comparisons import best_of
+from problems import decide
+from asked import best_of
 from cost_eval.__main__ import main
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict

@@ -41,9 +41,10 @@ from cost_eval.__main__ import main
 from cost_eval.costs import ExampleCosts
 from cost_eval.estimators import CostSensitiveClassifier, cost_scorer
 from cost_eval.planning import check_rule
-from cost_eval.policies import CrossFit, decide, fit_rule
+from cost_eval.policies import CrossFit, fit_rule, rule_of
 from cost_eval.report import evaluate
 from cost_eval.samples import Decisions, Posteriors, read_samples, told_by_costs
+from problems import decide
 
 
 def drawn(n, rng, K=2):
@@ -125,11 +126,11 @@ def test_every_door_that_reads_a_rows_costs_refuses_them(fn):
     own, y = ExampleCosts(fp=5, fn=fn), Y * 1
     model = Posteriors(NOISE)
     rows = read_samples(y, model, own)
-    honest = fit_rule(read_samples(y, model, ExampleCosts(fp=5, fn=AMOUNT)))
+    honest = fit_rule(y, model, ExampleCosts(fp=5, fn=AMOUNT))
     doors = [lambda: evaluate(y, model, own), lambda: evaluate(y, model, own, rule="bayes"),
              lambda: evaluate(y, NOISE, [[0, 1], [5, 0]], scenarios={"last year": own}),
              lambda: evaluate(y, NOISE, [[0, 1], [5, 0]]).with_costs(own),
-             lambda: fit_rule(rows, rule="bayes"), lambda: fit_rule(rows),
+             lambda: rule_of(rows, "model", rule="bayes"), lambda: rule_of(rows, "model"),
              lambda: decide(model, y, own), lambda: CrossFit(rows).queue("model"),
              lambda: ce.capacity_curve(y, NOISE, own), lambda: check_rule(honest, y, NOISE, own, max_cost=9)]
     for door in doors:
@@ -143,7 +144,7 @@ def test_what_does_not_read_a_rows_costs_passes():
                            (model, {"rule": "tuned", "capacity": 50}), (model, {"require": {"recall": .5}})):
         report = evaluate(y, given, own, rng=0, **options)
         assert not {"bayes", "calibrated"} & {*report.ladder["rule"]} or isinstance(given, Decisions)
-    assert fit_rule(read_samples(y, model, own), rule="tuned").content["costs_checked"] is None
+    assert fit_rule(y, model, own, rule="tuned").content["costs_checked"] is None
 
 
 def test_costs_that_are_known_pass_and_that_is_said():
@@ -154,7 +155,7 @@ def test_costs_that_are_known_pass_and_that_is_said():
     assert rule.content["costs_checked"]["declared"] and "fn is 0" in rule.content["costs_checked"]["told"]
     again = type(rule).from_json(rule.to_json())
     assert check_rule(again, y, NOISE, own, max_cost=9).n == N
-    plain = fit_rule(read_samples(y, model, ExampleCosts(fp=5, fn=AMOUNT)))
+    plain = fit_rule(y, model, ExampleCosts(fp=5, fn=AMOUNT))
     assert plain.content["costs_checked"] == {"declared": False, "told": "", "few": False}
 
 

@@ -84,7 +84,7 @@ def test_binary_view():
     assert three.binary("b") == BinaryCounts(tp=5, fp=2 + 8, fn=3 + 4, tn=0 + 1 + 6 + 7)
     with pytest.raises(ValueError, match="positive: say which of"):
         three.binary()
-    with pytest.raises(ValueError, match="'x' is not one of the classes"):
+    with pytest.raises(ValueError, match="label 'x' is not in the classes"):
         three.binary("x")
     with pytest.raises(ValueError, match="are not the classes"):
         ConfusionCounts(np.ones((2, 3))).binary()
@@ -122,8 +122,6 @@ test_bad_input = refuses([
     (lambda: confusion_counts({0: 1}, [0]), "y_true: a dict"),
     (lambda: confusion_counts([0], [0]) + confusion_counts([1], [1]),
      r"\[1\], but those of the first table are \[0\]"),
-    (lambda: BinaryCounts.from_matrix(np.array([[1, 2**63], [1, 1]], np.uint64)), "beyond"),
-    (lambda: BinaryCounts(tp=np.uint64(2**63), fp=0, fn=0, tn=0), "beyond"),
     (lambda: BinaryCounts([1, 0], [1, -1], 1, 1), "from_labels"),
     (lambda: ConfusionCounts([[1, 2], [3]]), "different lengths"),
 ])
@@ -193,7 +191,7 @@ def test_rows_of_costs_meet_by_index_or_are_refused(call):
     assert np.array_equal(call(CUSTOMERS), call(pd.RangeIndex(6)))
     with pytest.raises(ValueError, match=r"its index has the rows of \w+ in another order.*; give "):
         call(CUSTOMERS[::-1])
-    with pytest.raises(ValueError, match="its index .* has other rows than that of"):
+    with pytest.raises(ValueError, match="its index has other rows than"):
         call(CUSTOMERS + "x")
 
 
@@ -202,14 +200,3 @@ def test_the_remedy_for_costs_in_another_order_works():
     assert losses(y, decided, OWED[OWED.index.get_indexer(y.index)]).tolist() == [1, 1, 1, 20, 1, 5]
 
 
-def test_more_samples_than_64_bits_hold_are_refused():
-    "Their total was 0 or negative; as floats they are kept."
-    for table in ([[2**62, 2**62], [2**62, 2**62]], np.full((2, 2), 2**63 - 1),
-                  [[[1, 1], [1, 1]], [[2**63 - 1, 1], [0, 0]]]):
-        with pytest.raises(ValueError, match="array: .* samples, more than 2.*give the counts as floats"):
-            ConfusionCounts(table)
-    with pytest.raises(ValueError, match="give the counts as floats"):
-        BinaryCounts(*[2**62] * 4)
-    assert ConfusionCounts(np.full((2, 2), 2.**62)).total == BinaryCounts(*[2.**62] * 4).total == 2.**64
-    assert ConfusionCounts([[2**62, 2**60], [2**60, 2**60]]).total == 2**62 + 3 * 2**60
-    assert ConfusionCounts(np.full((8, 2, 2), 2**60)).total.tolist() == [2**62] * 8

@@ -243,14 +243,13 @@ CASES = {
         "best_threshold_counted": Case(lambda: load("confusion").threshold_counts(Y, SCORES), COSTS,
                                        via=lambda f, curve, costs, **options: f(curve(), costs, **options),
                                        kind="float16"),
-        "stratified_folds": Case(Y3, folds=3, order=np.arange(len(Y3))[::-1]),
+        "stratified_folds": Case(Y3, folds=3),
         "given_folds": Case([0, 1], via=said, n=3, clusters=[7, 7]),
         "cross_entropy": Case(Y3, P3),
         "cross_calibrate": Case(Y3, P3, folds=3),
         "AffineCalibrator.fit": Case(lambda: load("decisions").AffineCalibrator(), np.log(P3), Y3,
                                      via=lambda fit, *args, **options: (
-                                         fit(*args, **options).transform(np.log(P3))),
-                                     start=refused(0)),
+                                         fit(*args, **options).transform(np.log(P3)))),
         "AffineCalibrator.transform": Case(lambda: load("decisions").AffineCalibrator().fit(np.log(P3), Y3),
                                            np.log(P3), log=True),
         "reliability": Case(Y, P2[:, 1]),
@@ -270,13 +269,12 @@ CASES = {
         "read_blocks": Case(ODD, via=lambda read, path, **options: [part.to_dict("list") for part in
                                                                     read(path, **options)],
                             rows=9, sep=";", decimal=given(",", sep=";")),
-        "read_file": Case(ODD.read_bytes(), name="x.tsv", sep=";", decimal=given(",", sep=";"), index_col=0),
+        "read_file": Case(ODD, sep=";", decimal=given(",", sep=";"), index_col=0),
         "read_table": Case(TABLE, label="b", models={"m": "a"}, taken=("a",), sep=refused(";"),
                            decimal=refused(","),
                            costs=pd.DataFrame([[0, 1], [5, 0]], [0, 1], ["ask", "tell"])),
     },
     "policies": {
-        "decide": Case(P2[:, 1], Y, COSTS, costs_known=unchanged(True)),
         "CrossFit": Case(lambda: read(), via=crossed),
         "CrossFit.decide": Case(lambda: load("policies").CrossFit(read(), rng=0), "model",
                                 posteriors=False),
@@ -284,21 +282,19 @@ CASES = {
                                 "model", "calibrated", np.linspace(-3, 3, 200),
                                 shifted=True),
         "CrossFit.queue": Case(lambda: load("policies").CrossFit(read(), rng=0), "model", rule="bayes"),
-        "IsotonicCalibrator.fit": Case(lambda: load("policies").IsotonicCalibrator(), SCORES, Y,
-                                       via=lambda fit, *args, **options: fit(*args,
-        **options).transform(SCORES), n_units=10),
-        "IsotonicCalibrator.transform": Case(lambda: load("policies").IsotonicCalibrator().fit(SCORES, Y),
-                                             SCORES, log=True),
-        **{f"DecisionRule.{name}": Case(lambda: load("policies").fit_rule(read()), P2[:,
+        "isotonic_steps": Case(SCORES, Y, n_units=10),
+        "rule_of": Case(lambda: read(), via=lambda f, samples, **options: f(samples(), "model", **options).content,
+                        rule="tuned", folds=np.arange(N) % 3, otherwise=1),
+        **{f"DecisionRule.{name}": Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS), P2[:,
         1], costs=ExampleCosts(fp=1, fn=np.arange(N))) for name in ("decide", "columns", "explain")},
-        "DecisionRule.to_json": Case(lambda: load("policies").fit_rule(read()),
+        "DecisionRule.to_json": Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS),
                                      path=unchanged(os.path.join(tempfile.gettempdir(), "rule.json"))),
-        "fit_rule": Case(lambda: read(), via=lambda fit_rule, samples, **options: fit_rule(samples(),
-        **options).content, name=given("other", first="model"),
-                         threshold=given(.25, rule="tuned"), folds=np.arange(N) % 3, otherwise=1),
+        "fit_rule": Case(Y, P2[:, 1], COSTS, via=lambda fit, *args, **options: fit(*args, **options).content,
+                         sample_weight=np.arange(N) % 3 + 1., clusters=np.arange(N) // 2,
+                         costs_known=unchanged(True), folds=np.arange(N) % 3, otherwise=1),
     },
     "runner": {
-        **{name: Case(lambda: load("policies").fit_rule(read()).content, P2[:, 1],
+        **{name: Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS).content, P2[:, 1],
                       via=lambda run, rule, values, **options: run(rule(), values, **options),
                       costs=ExampleCosts(fp=1, fn=np.arange(N)).array)
            for name in ("run_rule", "decided", "chosen_by")},
@@ -381,11 +377,7 @@ CASES = {
                                 method=given("percentile", costs=COSTS)),
     },
     "comparisons": {
-        "simultaneous_differences": Case(Y, [D, E, 1 - D], COSTS),
-        "best_of": Case(Y, [D, E], COSTS),
-        "probability_best": Case(Y, [D, E], COSTS),
         "certify": Case(COUNTS, {"recall": .6}),
-        "non_inferiority_test": Case(JOINT, COSTS, margin=.5, laplace=given(2., method="bdelta_cost")),
     },
     "planning": {
         "required_sample_size": Case(COUNTS / COUNTS.sum(), COSTS, relative_precision=given(.5, **FEW),
@@ -410,7 +402,7 @@ CASES = {
                                     largest_cluster=given(9, first=2, bounds=(0, 1),
         clusters=np.arange(N) // 2), confidence=given(.8, bounds=(0, 1))),
         "check_rule": Case(via=lambda check, heavy=None, **options: check(
-            load("policies").fit_rule(read()), Y, P2[:, 1], **{"sample_weight": heavy} | options).table,
+            load("policies").fit_rule(Y, P2[:, 1], COSTS), Y, P2[:, 1], **{"sample_weight": heavy} | options).table,
                            costs=given(ExampleCosts(fp=1, fn=np.arange(N)), max_cost=1.),
                            sample_weight=given(WEIGHT, max_cost=1.),
                            clusters=given(np.arange(N) // 2, max_cost=1.),
@@ -510,14 +502,10 @@ CASES = {
         "CostSensitiveClassifier.score": Case(lambda: unfitted().fit(X, Y), X, Y,
                                               costs=ExampleCosts(**EXAMPLES)),
     },
-    "page": {name: Case(lambda: reported(), **options, via=undrawn)
-             for name, options in {**dict.fromkeys(("sections", "markdown_page"),
-                                                   {"about": {"use": "triage"}}),
-                                   "web_page": {"about": {"use": "triage"}, "title": "Triage",
-                                                "currency": "euros", "per_year": 1e4}}.items()}
-    | {"draw_panel": Case(lambda: reported(), "reliability", via=lambda draw, report, *args, **options: draw(report(),
+    "page": {
+       "draw_panel": Case(lambda: reported(), "differences", via=lambda draw, report, *args, **options: draw(report(),
         *args, **options)),
-       "panel_image": Case(lambda: reported(), "ladder", kind="svg", via=lambda image, report, *args, **options:
+       "panel_image": Case(lambda: reported(), "ladder", via=lambda image, report, *args, **options:
                            image(report(), *args, **options)[:4]),
        "robustness_map": Case(lambda: reported(), cost_ratios=[1., 5.], prevalences=[.1, .3],
                               via=lambda draw, report, **options: draw(report(), **options).to_frame()),
@@ -535,7 +523,7 @@ CASES = {
         "Report.decision_rule": Case(lambda: reported(), name=given("b", first="a"), otherwise=1,
                                      via=lambda rule, report, **options: rule(report, **options).content),
         "Report.to_markdown": Case(lambda: reported(), path=unchanged(os.path.join(tempfile.gettempdir(),
-        "report.md")), about={"use": "triage"}),
+        "report.md"))),
     },
     "cost_score": {
         "plot_isocost": Case(8., y_true=given(1 - Y, scores=SCORES, first=Y),
@@ -562,15 +550,13 @@ KNOWN = {  # of a function without a case, by name
     "counts_a": COUNTS, "counts_b": OTHER,
 }
 EXEMPT = {
-    **{f"comparisons.{name}": "simultaneous_differences, best_of, probability_best and evaluate, tried here, "
-                              "are made of it" for name in (
+    **{f"comparisons.{name}": "evaluate, tried here, is made of it" for name in (
         "Losses.asks", "Losses.at", "Losses.attainable", "Losses.cost", "Losses.gap", "Losses.parts",
-        "Losses.take", "ask", "best_policy", "probable_best", "Units.known")},
+        "Losses.take", "ask", "best_policy", "Losses.of", "Losses.known")},
     "datasets": "test_datasets.py drives them against a server",
     "reproduce": "test_reproduce.py drives them through the command",
     "plotting": "they draw; their callers are tried here",
     "api": "names of other modules",
-    "app": "test_browser.py drives it",
     "report.Report.to_html": "test_report.py reads what it writes",
     "report.Report.metrics": "that of page.flat_metrics",
     "mean_law": "test_engine_grid.py holds it to a second evaluator",

@@ -213,13 +213,11 @@ def test_what_cannot_move_is_no_control_on_the_page():
     kinds = [slider("share", .4, 0, 1, .1), widgets.Dropdown(options=["a", "<b>"], value="<b>",
             description="drop"),
              widgets.Dropdown(options=["a"], value=None, description="none"),
-             widgets.SelectMultiple(options=["u", "v", "w"], value=("u", "w"), rows=2, description="many"),
              widgets.Button(description="Go & see"),
-             widgets.FileUpload(description="CSV"), widgets.Text('say "x"', description="field"),
              widgets.HTML("<b>words</b>"), png, hidden]
-    page, shown = bundle(for_page(widgets.VBox([widgets.HBox(kinds[:4]), *kinds[4:]]), alt="A dot."))
+    page, shown = bundle(for_page(widgets.VBox([widgets.HBox(kinds[:3]), *kinds[3:]]), alt="A dot."))
     assert (page.find(".//p").text
-            == "In JupyterLab these move: share 0.4; drop <b>; none; many; Go & see; CSV; field.")
+            == "In JupyterLab these move: share 0.4; drop <b>; none; Go & see.")
     assert not any(page.findall(f".//{tag}") for tag in ("input", "select", "button", "fieldset", "label"))
     assert "secret" not in shown["text/html"] and "secret" not in shown["text/plain"] and page.find(
         ".//script") is None
@@ -231,7 +229,7 @@ def test_what_cannot_move_is_no_control_on_the_page():
 # The chapters' widgets
 
 MADE = [f"{module.name}.{name}" for module in pkgutil.iter_modules(cost_eval.__path__)
-        if module.name not in ("api", "app", "__main__", "_modidx")
+        if module.name not in ("api", "__main__", "_modidx")
         for name in getattr(importlib.import_module(f"cost_eval.{module.name}"), "__all__", ())
         if name.startswith("explore_")]
 

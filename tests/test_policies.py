@@ -7,16 +7,18 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from cost_eval import report
 from cost_eval.capacity import capacity_curve
 from cost_eval.comparisons import Decided, ask, differences
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
 from cost_eval.decisions import AffineCalibrator, bayes_decisions, best_threshold, stratified_folds
-from cost_eval.policies import (
-    RULES, CrossFit, IsotonicCalibrator, decide, fit_rule, within_capacity)
+from cost_eval.policies import RULES, CrossFit, fit_rule, isotonic_steps, within_capacity
 from cost_eval.report import evaluate
+from cost_eval.runner import step_odds
 from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
+from problems import decide
 
 rng = np.random.default_rng(0)
 N = 400
@@ -61,10 +63,7 @@ def test_calibrated_posteriors_are_those_of_the_other_folds():
         np.testing.assert_allclose(np.log(policy.posteriors[~inside]),
                                    fitted.transform(logs[~inside], log=True), atol=1e-6)
     np.testing.assert_array_equal(policy.decisions, bayes_decisions(policy.posteriors, COSTS))
-    frame = policy.to_frame()
-    assert list(frame) == ["decision", "fold", "posterior 0", "posterior 1"]
-    np.testing.assert_allclose(frame[["posterior 0", "posterior 1"]], policy.posteriors)
-    assert list(decide(Decisions(S > 1), Y, COSTS).to_frame()) == ["decision"]
+    assert policy.to_frame()["decision"].tolist() == policy.decisions.tolist()
 
 
 def test_tuned_thresholds_are_those_of_the_other_folds():
@@ -102,8 +101,8 @@ def test_what_scores_cannot_do():
                            match="needs posteriors, not scores; use 'calibrated' or 'tuned'"):
             decide(Scores(S), Y, COSTS, rule=rule)
     with pytest.raises(ValueError,
-                       match=r"model: got \['a', 'b'\]; of several use CrossFit"):
-        decide({"a": P, "b": S}, Y, COSTS)
+                       match=r"model: got \['a', 'b'\]; a rule is of one"):
+        fit_rule(Y, {"a": P, "b": S}, COSTS)
     with pytest.raises(ValueError, match="needs a decision called as each class"):
         decide(P, Y, CostMatrix([[0, 1], [5, 0]], classes=[0, 1], decisions=["stay", "go"]), rule="as given")
 
@@ -438,7 +437,7 @@ def test_a_score_without_signal_has_no_value_among_customers(rule):
         _, later, truth = customers(draw, 2000)
         told = [losses(y, decide(Scores(score), y, COSTS, rule=rule, clusters=c, rng=0).decisions,
                        COSTS).mean() for c in (None, who)]
-        service = fit_rule(read_samples(y, Scores(score), COSTS, clusters=who), rule=rule)
+        service = fit_rule(y, Scores(score), COSTS, clusters=who, rule=rule)
         found.append([*told, losses(truth, service.decide(later), COSTS).mean()])
     leak, clean, true = np.mean(found, 0)
     error = np.std([b - c for _, b, c in found]) / np.sqrt(len(found))
@@ -482,37 +481,35 @@ def test_separated_classes_are_told():
 
 # ---- isotonic calibration
 
+def read_by(steps, *scores):
+    "Posteriors of class 1 of scores by the steps."
+    return expit(step_odds(np.array(scores, float), *steps))
+
+
 def test_isotonic_steps_have_finite_odds_and_pool_ties():
-    steps = IsotonicCalibrator().fit(S, Y)
-    logs = steps.transform(S, log=True)
-    assert np.isfinite(logs).all() and (np.diff(logs[np.argsort(S), 1]) >= -1e-12).all()
-    np.testing.assert_allclose(np.exp(logs).sum(1), 1)
-    pure = IsotonicCalibrator().fit([1, 2, 3, 4, 5], [0, 0, 0, 1, 1])
-    np.testing.assert_allclose(pure.transform([1, 5, -9, 99])[:, 1], [.4 / 4, 2.4 / 3, .4 / 4, 2.4 / 3])
+    steps = isotonic_steps(S, Y)
+    odds = step_odds(S, *steps)
+    assert np.isfinite(odds).all() and (np.diff(odds[np.argsort(S)]) >= -1e-12).all()
+    pure = isotonic_steps([1, 2, 3, 4, 5], [0, 0, 0, 1, 1])
+    np.testing.assert_allclose(read_by(pure, 1, 5, -9, 99), [.4 / 4, 2.4 / 3, .4 / 4, 2.4 / 3])
     middle = np.log(1 / 9) / 2 + np.log(4) / 2  # between the two steps
-    assert np.log(pure.transform([3.5]) @ [0, 1] / (pure.transform([3.5]) @ [1, 0]))[0] == pytest.approx(
-        middle)
-    tied = IsotonicCalibrator().fit([1, 1, 1, 1], [0, 1, 0, 1])
-    np.testing.assert_allclose(tied.transform([1])[0], [.5, .5])
-    few = IsotonicCalibrator().fit(S, Y, n_units=20)
-    assert np.ptp(few.log_odds_) < np.ptp(steps.log_odds_)
+    assert step_odds(np.array([3.5]), *pure)[0] == pytest.approx(middle)
+    np.testing.assert_allclose(read_by(isotonic_steps([1, 1, 1, 1], [0, 1, 0, 1]), 1), [.5])
+    assert np.ptp(isotonic_steps(S, Y, n_units=20)[2]) < np.ptp(steps[2])
 
 
 def test_isotonic_weights_are_repetitions_up_to_their_number():
     """The steps are those of repeated rows; how far they are pulled in depends on how many samples weights
     are worth."""
     repeats = rng.integers(1, 4, N)
-    one = IsotonicCalibrator().fit(S, Y, repeats)
-    other = IsotonicCalibrator().fit(np.repeat(S, repeats), np.repeat(Y, repeats))
-    np.testing.assert_array_equal([one.low_, one.high_], [other.low_, other.high_])
-    again = IsotonicCalibrator().fit(S, Y, repeats * 7.)
-    np.testing.assert_allclose(one.log_odds_, again.log_odds_)
-    np.testing.assert_allclose(IsotonicCalibrator().fit(S, Y, np.r_[0., np.ones(N - 1)]).log_odds_,
-                               IsotonicCalibrator().fit(S[1:], Y[1:]).log_odds_)
+    one = isotonic_steps(S, Y, repeats)
+    other = isotonic_steps(np.repeat(S, repeats), np.repeat(Y, repeats))
+    np.testing.assert_array_equal(one[:2], other[:2])
+    np.testing.assert_allclose(one[2], isotonic_steps(S, Y, repeats * 7.)[2])
+    np.testing.assert_allclose(isotonic_steps(S, Y, np.r_[0., np.ones(N - 1)])[2],
+                               isotonic_steps(S[1:], Y[1:])[2])
     with pytest.raises(ValueError, match="both classes"):
-        IsotonicCalibrator().fit(S, np.zeros(N, int))
-    with pytest.raises(ValueError, match="not fitted"):
-        IsotonicCalibrator().transform(S)
+        isotonic_steps(S, np.zeros(N, int))
 
 
 # ---- capacity
@@ -606,7 +603,7 @@ def test_a_posterior_at_the_threshold_is_positive_by_every_door():
             stated = 1 - (1 - p) if name == "of the other" else values if values.ndim == 1 else values[:, 1]
             assert (stated >= policy.threshold).tolist() == want, (name, k)
         samples = read_samples(y, p, costs)
-        assert fit_rule(samples, rule="bayes").decide(p).tolist() == want
+        assert fit_rule(y, p, costs, rule="bayes").decide(p).tolist() == want
         assert capacity_curve(y, p, costs, rule="bayes").best.calls == sum(want)
         assert decide(p, y, ExampleCosts(fp=np.full(99, k), fn=100. - k),
                       rule="bayes").decisions.tolist() == want
@@ -629,23 +626,19 @@ def test_risks_of_the_population_in_a_case_control_file():
     at = {share: odds * share / (1 - share) / (1 + odds * share / (1 - share)) for share in (.05, .5, .2)}
     costs, priors = CostMatrix.binary(fp=1, fn=10), [.95, .05]
     right = (at[.05] >= 1 / 11).astype(int)
-    for model in (Posteriors(at[.05], priors="deployment"), Posteriors(at[.05], priors=.05),
-                  Posteriors(at[.5], priors="sample"), at[.5],
+    for model in (Posteriors(at[.05], priors=.05), Posteriors(at[.5]), at[.5],
                   Posteriors(at[.2], priors=[.8, .2]), Posteriors(np.column_stack([at[.2], 1 - at[.2]]),
             classes=[1, 0], priors=[.2, .8]), Posteriors(at[.2], priors={1: .2, 0: .8})):
         policy = decide(model, y, costs, rule="bayes", priors=priors, rng=0)
         assert (policy.decisions == right).all()
-        told = at[.05] if isinstance(model, Posteriors) and isinstance(model.priors,
-                str) and model.priors == "deployment" else None
-        assert told is None or policy.threshold == pytest.approx(1 / 11)
-        assert bool(policy.notes) == (not isinstance(model, Posteriors) or model.priors == "sample")
-        rule = fit_rule(read_samples(y, model, costs), rule="bayes", priors=priors)
+        assert bool(policy.notes) == (getattr(model, "priors", None) is None)
+        rule = fit_rule(y, model, costs, rule="bayes", priors=priors)
         assert (rule.decide(np.asarray(getattr(model, "values", model)) if np.ndim(getattr(model, "values",
                 model)) == 1 else model.values[:, ::-1]) == right).all()
     moved_twice = decide(at[.05], y, costs, rule="bayes", priors=priors, rng=0)
     assert (moved_twice.decisions
             != right).mean() > .1 and "right at the sample's shares" in moved_twice.notes[0]
-    report = evaluate(y, {"m": Posteriors(at[.05], priors="deployment")}, costs, rule="bayes", priors=priors,
+    report = evaluate(y, {"m": Posteriors(at[.05], priors=.05)}, costs, rule="bayes", priors=priors,
                       rng=0)
     truth = .95 * np.mean(right[y == 0]) + .05 * 10 * np.mean(1 - right[y == 1])
     assert float(report.best["cost"][0]) == pytest.approx(truth) and truth < .6
@@ -653,7 +646,7 @@ def test_risks_of_the_population_in_a_case_control_file():
     assert map_.cost[0, 1, 0] == pytest.approx(truth)
     assert decide(Posteriors(at[.05], priors=.05), y, costs, rule="bayes",
                   rng=0).decisions.tolist() == (at[.5] >= 1 / 11).astype(int).tolist()
-    for model, said in ((Posteriors(at[.05], priors="there"), "models.*priors: 'there' is unknown"),
+    for model, said in ((Posteriors(at[.05], priors="there"), "priors: expected numbers"),
                         (Posteriors(at[.05], priors=5), "must lie in"), (Posteriors(at[.05], priors=[.3, .3]),
             "sum to 0.6")):
         with pytest.raises(ValueError, match=said):
@@ -661,7 +654,7 @@ def test_risks_of_the_population_in_a_case_control_file():
 
 
 def test_a_fitted_rule_reads_decisions_by_label_though_positions_look_alike():
-    backwards = fit_rule(read_samples(Y, Decisions(Y), CostMatrix.binary(fp=1, fn=5, classes=[1, 0])),
+    backwards = fit_rule(Y, Decisions(Y), CostMatrix.binary(fp=1, fn=5, classes=[1, 0]),
                          rule="as given")
     assert backwards.decide([0, 1]).tolist() == [0, 1] and backwards.columns([0, 1]).tolist() == [1, 0]
     with pytest.raises(ValueError, match="values: 2 in row 0"):
@@ -688,8 +681,7 @@ def test_another_model_moves_no_bit_of_a_headline(rule, how):
     for model in (1 / (1 + np.exp(2 - 1.2 * SEEN)), Scores(SEEN)):
         alone, beside = (evaluate(FEW, models, costs, rule=rule, rng=0, **how)
                          for models in ({"a": model}, {"a": model} | RIVALS))
-        ours, theirs = (one.best.set_index("model").loc["a"].drop("probability_best")
-                        for one in (alone, beside))
+        ours, theirs = (one.best.set_index("model").loc["a"] for one in (alone, beside))
         assert ours.equals(theirs), ours[ours != theirs]
 
 

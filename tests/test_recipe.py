@@ -68,7 +68,7 @@ def test_with_several_draws_of_the_folds_rows_are_the_units(draws):
     scores = {"s": Scores(np.random.default_rng(3).normal(Y * 1.)), "a": MODELS["a"]}
     report = evaluate(Y, scores, C, draws=draws, rng=0)
     recipe = report.recipe()
-    assert recipe["settings"]["draws"] == report.draws > 1
+    assert recipe["settings"].get("draws") == draws and report.draws > 1
     assert evaluate(Y, scores, C, **recipe["settings"]) == report
     paid = report.best.set_index("model")["cost"]
     for name, kept in recipe["models"].items():
@@ -126,12 +126,12 @@ def test_other_prices_other_priors_and_other_models():
     assert row[["low", "change", "high"]].tolist() == pytest.approx([both.low, both.mean, both.high], abs=1e-4)
 
 
-def test_labels_meet_by_name():
+def test_labels_in_another_order_are_refused():
     y, decided = np.where(Y, "yes", "no"), {"a": np.where(MODELS["a"].values, "act", "wait")}
     one = evaluate(y, decided, CostMatrix(C, classes=["no", "yes"], decisions=["wait", "act"]), rng=0)
     turned = CostMatrix([[0, 10], [1, 0]], classes=["yes", "no"], decisions=["act", "wait"])
-    found = evaluate(y, decided, turned, rng=0).compare(one)
-    assert found["change"].to_numpy() == pytest.approx(np.zeros(7))
+    with pytest.raises(ValueError, match=r"last: its classes are \['no', 'yes'\], but this report has \['yes', 'no'\]"):
+        evaluate(y, decided, turned, rng=0).compare(one)
 
 
 @pytest.mark.parametrize("last, message", [
@@ -139,7 +139,7 @@ def test_labels_meet_by_name():
     (lambda: evaluate(Y, {"z": MODELS["a"]}, C), r"models are \['z'\], but this report has"),
     (lambda: evaluate(Y, MODELS, CostMatrix([[0, 1, 2], [10, 0, 2]], decisions=[0, 1, "look"])),
      "its decisions are .*'look'.* but this report has"),
-    (lambda: evaluate(Y, MODELS, C, sample_weight=W), "300 rows .* has weights, clusters or costs of single"),
+    (lambda: evaluate(Y, MODELS, C, sample_weight=W), "last: weights, clusters and costs of single rows leave no counts"),
     (lambda: evaluate(Y, MODELS, ExampleCosts(fp=1, fn=FN)), "evaluate the rows of both months at once"),
 ])
 def test_what_is_no_last_time_is_refused(last, message):
@@ -194,7 +194,7 @@ def test_the_next_file_is_asked_the_same_and_stands_beside_the_last(files, optio
     assert found == wanted
     beside = said.partition("Beside last.json:")[2]
     if "fee" in options:
-        assert "not compared: last: the report of 300 rows" in beside and "in groups by month" in beside
+        assert "not compared: last: weights, clusters and costs" in beside and "in groups by month" in beside
     else:
         best = may["best"][0]
         then = re.search(rf"{best['model']} +{COST} +(\S+)", beside)[1]

@@ -144,7 +144,7 @@ def test_home_says_what_it_is_for(docs):
     picture, install = (next(k for k, e in enumerate(seen) if e.tag == tag) for tag in ("img", "pre"))
     assert seen[picture - 1].get("type") == "range" and picture < install and "cheaper" in seen[picture].get(
         "alt")
-    assert " ".join(seen[install].text_content().split()).startswith('pip install "cost_eval[book,app]')
+    assert " ".join(seen[install].text_content().split()).startswith('pip install "cost_eval[book]')
     doors = {e.text_content(): e.get("href").partition("#")[0] for e in seen[install:] if e.tag == "a"}
     assert [doors[name] for name in ("Learn", "Judge my model", "Check the papers")] == ["expected_cost.html",
             "judge.html", "reproduce.html"]

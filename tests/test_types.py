@@ -17,11 +17,11 @@ import pytest
 import cost_eval
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_OF_USERS = {"_modidx", "api", "core", "__main__", "app", "reproductions"}
+NOT_OF_USERS = {"_modidx", "api", "core", "__main__", "reproductions"}
 
 
 def modules():
-    "Modules that users import from: without the flat name space, the command and the page to click in."
+    "Modules that users import from: without the flat name space and the command."
     return [m.name for m in pkgutil.iter_modules(cost_eval.__path__) if m.name not in NOT_OF_USERS]
 
 
@@ -91,15 +91,11 @@ def readme():
     return "def readme() -> None:\n" + "".join(f"    {line}\n" for line in lines)
 
 
-# What a checker cannot know: a method that the program itself adds is not among the names of methods.
-OWN_METHOD = 'interval([[90, 8], [1, 1]], [[0, 1], [20, 0]], method="range")'
-
 GIVEN = """
 from typing import Any
 
 import numpy as np
 import cost_eval.api as ce
-from cost_eval.comparisons import simultaneous_differences
 from cost_eval.cost_score import multiclass_cost_score
 from cost_eval.metrics import f_beta, recall
 from cost_eval.policies import RULES, Policy
@@ -155,7 +151,6 @@ ce.best_threshold(y, ["low", "high", "high"], costs)
 ce.evaluate(y, {"m": s}, costs, rule="bayess")
 ce.evaluate(y, {"m": s}, costs, rule={"m": "tunned"})
 ce.evaluate(y, {"m": s}, costs, weights=s)
-simultaneous_differences(y, {"m": y}, costs, method="max")
 ce.performance_curve(y, s, "receiver")
 multiclass_cost_score(counts, 2.0, average="median")
 ce.required_pairs(joint, costs, saving="half")
@@ -189,8 +184,6 @@ def found(said):
 def test_a_strict_checker_accepts(found, part):
     assert len(found[part]) > 8
     wrong = {line: said for line, said in found[part].items() if said}
-    if part == "examples":
-        assert "arg-type" in wrong.pop(OWN_METHOD)[0]
     assert not wrong
 
 
@@ -231,21 +224,20 @@ def without_types(module):
             yield f"{name} ->"
 
 
-@pytest.mark.parametrize("module", [*modules(), "app", "__main__"])
+@pytest.mark.parametrize("module", [*modules(), "__main__"])
 def test_every_public_name_says_its_types(module):
     assert not list(without_types(module))
 
 
 def test_names_of_methods_and_rules_are_those_there_are():
     "What a checker knows by heart is what the package has."
-    from cost_eval import bootstrap, core, cost_score, curves, page, policies
+    from cost_eval import core, cost_score, curves, page, policies
 
-    assert set(get_args(core.IntervalMethod)) == {"auto", *bootstrap.METHODS}
     assert get_args(core.Rule) == policies.RULES and get_args(core.CurveKind) == curves.CURVES
     assert get_args(core.PanelName) == tuple(page.PANELS) and get_args(core.Average) == cost_score._AVERAGES
 
 
-@pytest.mark.parametrize("module", [*modules(), "app", "__main__"])
+@pytest.mark.parametrize("module", [*modules(), "__main__"])
 def test_types_can_be_asked_for(module):
     """Whoever reads annotations when a program runs (pages of documentation, checkers of arguments) finds
     every word."""
