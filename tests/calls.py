@@ -719,11 +719,11 @@ PAPERS = {
     **two({
         "roc_auc": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight),
         "auc_interval": lambda p: Call(
-            p.y, p.scores(), versus=p.scores(1) if p.has("shown") else None, sample_weight=p.maybe.weight,
-            clusters=p.maybe.clusters),
+            p.y, p.scores(), sample_weight=p.maybe.weight, clusters=p.maybe.clusters
+            ).then(lambda found: (found.auc, found.low, found.high, found.guarantee)),
         "equal_error_rate": lambda p: {
             method: Call(p.y, p.scores(), method=method, sample_weight=p.maybe.weight)
-            for method in ("interpolate", "hull", "nearest")},
+            for method in ("interpolate", "hull")},
         "soft_expected_cost": lambda p: Call(
             p.posteriors()[:, 1], p.y, p.prices, .3, 9., priors=p.maybe.priors),
         "soft_expected_cost_gradient": lambda p: Call(p.posteriors()[:, 1], p.y, p.prices, .3, 9.),

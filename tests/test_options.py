@@ -344,7 +344,7 @@ CASES = {
         "plot_expected_cost": Case(fp_cost=2., fn_cost=2., prevalence=.4, separation=1., threshold=1.),
     },
     "scores": {
-        "auc_interval": Case(Y, SCORES, versus=-SCORES),
+        "auc_interval": Case(Y, SCORES),
         "equal_error_rate": Case(Y, SCORES, method="hull"),
         "soft_expected_cost": Case(P2[:, 1], Y, COSTS, .3, 5.),
         "soft_expected_cost_gradient": Case(P2[:, 1], Y, COSTS, .3, 5.),
