@@ -17,7 +17,7 @@ from .metrics import Metric
 __all__ = ['METHODS', 'KINDS', 'MONOTONE', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate',
            'interval', 'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost',
            'bdelta_cost', 'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval',
-           'monotone_interval', 'explore_interval']
+           'from_unit', 'monotone_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
 #| code-fold: true
@@ -2024,8 +2024,26 @@ def _alike(one, other):
     return bool((np.abs(one - other).max(-1) <= 1e-9 * np.abs(one).max(-1)).all())
 
 
-def _from_unit(t, least, most):
-    "Levels from least to most, which may be infinite, as t goes from 0 to 1."
+def from_unit(t: Numbers, least: Numbers, most: Numbers) -> np.ndarray:
+    """Levels from least to most, which may be infinite, as t goes from 0 to 1.
+
+    Parameters
+    ----------
+    t : array
+        from 0 to 1
+    least, most : float or array
+        ends of the levels, the upper one may be infinite
+
+    Returns
+    -------
+    ndarray
+        what t is broadcast to
+
+    Examples
+    --------
+    >>> from_unit(np.array([0.0, 0.5]), 1.0, [3.0, np.inf]).tolist()
+    [1.0, 2.0]
+    """
     width = np.where(np.isfinite(most), most - least, 0.0)
     with np.errstate(divide="ignore"):
         return least + np.where(np.isfinite(most), t * width, t / (1 - t))
@@ -2138,13 +2156,13 @@ def _monotone_end(metric, side, tables, law, arguments, tail):
 
     def excess(t, row):
         row = np.asarray(row, int)
-        return chance(_from_unit(t, least[row], most[row]), row) - tail
+        return chance(from_unit(t, least[row], most[row]), row) - tail
 
     rows = np.arange(len(tables))
     ends = np.full(len(rows), 1e-12), np.full(len(rows), 1 - 1e-12)
     found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-11})
     edge = 1.0 if sign * side > 0 else 0.0
-    return _from_unit(np.where(found.success, found.x, edge), least, most)
+    return from_unit(np.where(found.success, found.x, edge), least, most)
 
 
 def _monotone_chance(metric, side, tables, law, arguments):

@@ -787,13 +787,12 @@ PAPERS = {
         "outperformance better than chance": lambda p: {
             name: Call(name, worth(name, p), .2, reference="better than chance", **chosen(name, p.prices))
             for name in ("f_beta", "mcc", "accuracy", "expected_cost")},
-        "outperformance of a sampler": lambda p: Call(
-            "f_beta", .6, .2, reference=lambda n, rng: rng.random((2, n)), n_samples=500, rng=0),
         "outperformance_value": lambda p: {
             name: Call(name, .7, .3) for name in ("f_beta", "mcc", "informedness")},
         "naive_outperformance": lambda p: {name: Call(name, [.1, .4]) for name in ("f_beta", "accuracy")},
         "outperformance_interval": lambda p: {
-            name: Call(name, p.counts(), prevalence=.1 if p.has("shown") else None)
+            name: Call(name, p.counts(), prevalence=.1 if p.has("shown") else None).then(
+                lambda found: (getattr(found, "score", None) or found.mean, found.low, found.high, found.guarantee))
             for name in ("f_beta", "mcc", "npv")},
         "metric_range": lambda p: {name: Call(name, .2, **chosen(name, p.prices)) for name in ce.METRICS},
         "plot_unit_square": lambda p: Call("f_beta", .6, .1).then(drawn),

@@ -582,8 +582,6 @@ LIMITS = {
     "spearman_moments n0": (lambda v: ms.spearman_moments(4, v), ([0, 1e6], [-1e-6, INF, NAN])),
     "matched_beta n": (lambda v: ms.matched_beta(.4, v, .1), from_(1)),
     "matched_beta spread": (lambda v: ms.matched_beta(.4, 9, v), ([0, .5], [-1e-6, INF, NAN])),
-    "outperformance n_samples": (lambda v: op.outperformance("mcc", .5, .3,
-        reference=lambda n, rng: rng.random((2, n)), n_samples=v, rng=0), from_(1)),
     "sample_directed_binary_tree n_samples": (lambda v: cv.sample_directed_binary_tree(v, 2, rng=0),
                                               from_(1)),
     "sample_directed_binary_tree depth": (lambda v: cv.sample_directed_binary_tree(2, v, rng=0), from_(1)),
