@@ -2024,14 +2024,14 @@ def _alike(one, other):
     return bool((np.abs(one - other).max(-1) <= 1e-9 * np.abs(one).max(-1)).all())
 
 
-def from_unit(t: Numbers, least: Numbers, most: Numbers) -> np.ndarray:
+def from_unit(t: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
     """Levels from least to most, which may be infinite, as t goes from 0 to 1.
 
     Parameters
     ----------
     t : array
         from 0 to 1
-    least, most : float or array
+    least, most : array
         ends of the levels, the upper one may be infinite
 
     Returns
@@ -2041,7 +2041,7 @@ def from_unit(t: Numbers, least: Numbers, most: Numbers) -> np.ndarray:
 
     Examples
     --------
-    >>> from_unit(np.array([0.0, 0.5]), 1.0, [3.0, np.inf]).tolist()
+    >>> from_unit(np.array([0.0, 0.5]), np.ones(2), np.array([3.0, np.inf])).tolist()
     [1.0, 2.0]
     """
     width = np.where(np.isfinite(most), most - least, 0.0)

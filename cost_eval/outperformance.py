@@ -520,27 +520,34 @@ def outperformance_of_cost(expected_cost: Numbers, costs: Costs, priors: Priors)
 def _sum_share(knots, z):
     """P(sum of independent B-splines with these rows of knots <= z), the sum running from 0 to 1: (50.9).
 
-    The class that spreads most stays as it is, the others are cells; then their mean and variance are set
-    right, so that what the cells lose is of fourth order wherever the sum is smooth.
+    The class that spreads most stays as it is, the others are added on a lattice; then their mean and variance
+    are set right, so that what the lattice loses is of fourth order wherever the sum is smooth.
     """
     knots = np.sort(knots, 1)[np.argsort(-_spread(knots))]
     if len(knots) == 1:
         return _spline_share(knots[0], z)
     if knots.shape == (2, 2):
         return _share_below(*knots[:, 1], z)
-    laws, known = [], {}
-    for n, row in enumerate(knots):  # rows of one shape (0/1 costs) are worked out once
-        cells, shape = 2**13 if n < 2 else 2**10 if n > 7 else 2**11, row / row[-1]
-        key = cells, shape.round(13).tobytes()
-        known[key] = known.get(key) or _cells(shape, cells)
-        laws.append((row[-1] * known[key][0], known[key][1]))
-    parts = [((edges[1:] + edges[:-1]) / 2, np.diff(below)) for edges, below in laws[1:]]
-    at, mass = _lattice([(points - row.mean(), mass) for row, (points, mass) in zip(knots[1:], parts)])
+    rest, widths = knots[1:], knots[1:, -1:]
+    spread = np.sqrt((_spread(rest) ** 2).sum())
+    size = 2**15 if len(rest) < 40 else 2**16
+    step = 48 * spread / size  # beyond 24 standard deviations are less than 1e-10: the law is log-concave
+    shapes, which = np.unique((rest / widths).round(13), axis=0, return_inverse=True)  # 0/1 costs: once
+    laws = [_cells(shape, 2**13 if len(rest) == 1 else 2**11 if len(rest) < 8 else 2**10) for shape in shapes]
+    wave = np.ones(size // 2 + 1, complex)
+    for (width,), k in zip(widths / step, which.ravel()):
+        cells = np.arange(width // 1 + 3)
+        mass = np.diff(np.interp((cells - 0.5) / width, *laws[k]))
+        wave *= np.fft.rfft(np.bincount(cells[:-1].astype(int) % size, mass, size))
+    first_cell = int(rest.mean(1).sum() / step) - size // 2
+    mass = np.roll(np.fft.irfft(wave, size), -first_cell)
+    at = np.flatnonzero(mass > 1e-16)
+    mass = mass[at] / mass[at].sum()
     at = at - at @ mass
-    at = at * np.sqrt((_spread(knots[1:]) ** 2).sum() / (at * at @ mass)) + knots[1:].mean(1).sum()
-    (edges, below), out = laws[0], [np.zeros(0)]
-    out += [np.interp(z[part, None] - at, edges, below) @ mass for part in blocks(len(z), 16 * len(at))]
-    return np.minimum(np.concatenate(out), 1.0)  # mass sums to one up to rounding
+    at = at * spread / np.sqrt(at * at @ mass) + rest.mean(1).sum()
+    first = _cells(knots[0], 2**13)
+    out = [np.interp(z[part, None] - at, *first) @ mass for part in blocks(len(z), 16 * len(at))]
+    return np.minimum(np.concatenate([np.zeros(0), *out]), 1.0)  # mass sums to one up to rounding
 
 # %% ../nbs/50_outperformance.ipynb #82e920f4
 def _spline_share(knots, z):
@@ -570,33 +577,6 @@ def _cells(knots, n):
     steps = np.linspace(*np.arcsinh((knots[[0, -1]] - mean) / spread), n + 1)[1:-1]
     edges = np.unique(np.concatenate([knots, mean + spread * np.sinh(steps)]))
     return edges, _spline_share(knots, edges)
-
-
-def _lattice(laws):
-    "The sum of independent laws (points, masses) of mean zero, as points of equal distance and their masses."
-    if len(laws) == 1:
-        return laws[0]
-    n = 2 ** max(13, round(np.log2(len(laws)) / 2 + 12))
-    step = 2 * _reach(laws) / n
-    transform = np.ones(n // 2 + 1, complex)
-    for points, mass in laws:  # each point is shared between its two neighbours: the mean stays
-        low, part = np.floor(points / step).astype(int), points / step % 1
-        shared = np.bincount(low % n, mass * (1 - part), n) + np.bincount((low + 1) % n, mass * part, n)
-        transform *= np.fft.rfft(shared)
-    mass = np.fft.irfft(transform, n)
-    assert mass.min() > -1e-13 and abs(mass.sum() - 1) < 1e-12  # sums of masses, so nothing cancels
-    mass = np.where(mass > 1e-16, mass, 0.0)
-    return (step * n * np.fft.fftfreq(n))[mass > 0], mass[mass > 0] / mass.sum()
-
-
-def _reach(laws):
-    "How far from its mean the sum can be: beyond are less than 1e-10, by Chernoff's bound."
-    widths = [np.ptp(points) for points, _ in laws]
-    steep, reach = np.geomspace(1 / sum(widths), 300 / max(widths), 40), []
-    for sign in (1, -1):
-        growth = sum(np.log(np.exp(sign * steep[:, None] * points) @ mass) for points, mass in laws)
-        reach.append(((24 + growth) / steep).min())
-    return max(reach)
 
 # %% ../nbs/50_outperformance.ipynb #39f213e9
 def outperformance_interval(
