@@ -951,7 +951,7 @@ def _choose(method, options, use, sample):
 
 
 def _fit(sample, record, confidence, n_resamples, rng, options):
-    "The fit of a method, and its ends; warnings where replicates or smoothing mislead."
+    "The fit of a method, and its ends; a warning where there are too few replicates."
     confidence = check_confidence(confidence)
     tail = (1 - confidence) / 2
     if record.needs_rng:
@@ -969,27 +969,7 @@ def _fit(sample, record, confidence, n_resamples, rng, options):
     low, high = fit.ends(tail)
     if np.isnan(low).any() or np.isnan(high).any():
         raise ArithmeticError(f"{record.name}: an end is not a number; please report the counts and costs")
-    if record.smoothing:
-        _warn_of_smoothing(sample, fit, low, high)
     return fit, low, high
-
-
-def _warn_of_smoothing(sample, fit, low, high):
-    "Warn where pseudo-examples moved the mean by more than half the width."
-    m, c = sample.m, sample.a
-    plain_mean = (m / m.sum(-1, keepdims=True) * c).sum((-2, -1))
-    moved, half = np.abs(fit.mean - plain_mean), (high - low) / 2
-    bad = moved > half * (1 + 1e-9) + 1e-12 * np.abs(c).max()
-    if bad.any():
-        i = np.unravel_index(np.argmax(moved / np.where(half > 0, half, 1) * bad), bad.shape)
-        parts = (np.broadcast_to(a * sample.unit, bad.shape)[i] for a in (fit.mean, plain_mean, half))
-        mean, plain_mean, half = parts
-        warnings.warn(
-            f"pseudo-examples in {m.shape[-1] * m.shape[-2]} cells move the mean from {plain_mean:.3g} to "
-            f"{mean:.3g}, more than the interval's half width {half:.2g}; a smaller laplace, or a "
-            "method that needs none (clopper_pearson), keeps to the data",
-            stacklevel=5,
-        )
 
 # %% ../nbs/20_bootstrap.ipynb #intervalcell
 #| code-fold: true
@@ -1195,8 +1175,8 @@ def difference(
     Notes
     -----
     The default kept its level in all paired scenarios of the league. It rejects less often than the others
-    where a costly disagreement is possible and was not seen; `notes` says so, and names the assumption under
-    which bdelta_cost (Margineantu & Dietterich 2000, section 3.2) rejects.
+    where a costly disagreement is possible and was not seen; `notes` says so. bdelta_cost (Margineantu &
+    Dietterich 2000, section 3.2) assumes that such disagreements do not occur.
 
     Examples
     --------
@@ -1244,8 +1224,6 @@ def sample_difference(
     p = _inverted(fit, np.shape(low)) if fit.p_value is None else fit.p_value(0.0)
     fields = _fields(sample, fit, low, high)
     unseen = _unseen(sample, record, fields, [1, -1])
-    if unseen and low <= 0 <= high:
-        unseen += _rejected_if_impossible(sample, confidence)
     p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
     what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
     facts = record.name, confidence, notes + unseen, what, guarantee
@@ -1261,18 +1239,6 @@ def _inverted(fit, shape):
         return (low <= 0) & (high >= 0)
 
     return np.minimum(2 * least * (0.5 / least) ** last_true(held, shape, steps=50), 1)
-
-
-def _rejected_if_impossible(sample, confidence):
-    "A sentence where the difference would be significant if what was not seen could not happen."
-    found = _bdelta_cost(sample.m, sample.a, n_resamples=2000, rng=0).ends((1 - confidence) / 2)
-    if not (found[0] > 0 or found[1] < 0):
-        return ()
-    low, high = (short(float(end * sample.unit)) for end in found)
-    return (
-        "Equal costs are not rejected for that reason alone: on the assumption that disagreements which were "
-        f"not seen do not occur, bdelta_cost rejects ({low} to {high}).",
-    )
 
 
 def independent_difference(
@@ -1568,77 +1534,52 @@ def _below_by_inversion(q, off, n, most=1 << 13):
 #| code-fold: true
 #| code-summary: "Losses: from single costs to a sample"
 def _limits_of(x, bounds, known, code, name):
-    "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
+    "Smallest and largest loss that is possible in each row (2, N), and notes."
     if bounds is None:
-        ends = [(x[code == s].min(), x[code == s].max()) for s in range(len(known))]
         seen = " to ".join(short(float(end)) for end in (x.min(), x.max()))
         note = f"bounds= was not given: only losses in the range seen, {seen}, are taken as possible."
-        return np.array(ends, float), (note,)
-    of = bounds if isinstance(bounds, Mapping) else dict.fromkeys(known, bounds)
-    if (rows := _row_bounds(x, bounds)) is not None:
-        of = {label: (rows[0][code == s].min(), rows[1][code == s].max()) for s, label in enumerate(known)}
-    lacking = [label for label in known if label not in of]
-    if lacking:
-        raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
-    ends = np.stack([check_range(of[label], "bounds", shape=(2,)) for label in known])
-    for s, (low, high) in enumerate(ends):
-        own = x[code == s]
-        if low > own.min() or high < own.max():
-            seen = f"{own.min():g} to {own.max():g}"
-            of = "losses" if name == "losses" else "differences first minus second"
-            hint = "attainable(costs, ...) gives the least and the largest that can occur"
-            raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
-    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
-    one_side = (
-        f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
-    )
-    return ends.astype(float), (one_side,) if never else ()
-
-
-def _row_bounds(x, bounds):
-    "Smallest and largest loss of each row (2, N), or None where they are not given for each."
-    if not isinstance(bounds, tuple | list) or not any(np.ndim(end) for end in bounds):
-        return None
-    if len(bounds) != 2 or any(np.shape(end) not in ((), x.shape) for end in bounds):
-        got = ", ".join(str(np.shape(end)) for end in bounds)
-        raise ValueError(f"bounds: two numbers or two of shape {x.shape}, one a row, are needed, got {got}")
-    rows = np.stack([np.broadcast_to(numbers(end, "bounds"), x.shape) for end in bounds])
-    outside = ~((rows[0] <= x) & (x <= rows[1]) & np.isfinite(rows).all(0))
+        return np.stack([x, x]), (note,)
+    if isinstance(bounds, Mapping):
+        lacking = [label for label in known if label not in bounds]
+        if lacking:
+            raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
+        ends = np.stack([check_range(bounds[label], "bounds", shape=(2,)) for label in known], 1)[:, code]
+    elif not np.iterable(bounds) or len(bounds) != 2 or any(np.shape(v) not in ((), x.shape) for v in bounds):
+        raise ValueError(f"bounds: two numbers or two arrays of shape {x.shape} are needed, got {bounds!r:.60}")
+    else:
+        ends = np.stack([np.broadcast_to(numbers(end, "bounds"), x.shape) for end in bounds])
+    outside = ~((ends[0] <= x) & (x <= ends[1]) & np.isfinite(ends).all(0))
     if outside.any():
-        k = int(outside.argmax())
-        low, high = rows[:, k]
-        raise ValueError(f"bounds: {low:g} to {high:g} at position {k}, where the loss is {x[k]:g}")
-    return rows
+        k, of = int(outside.argmax()), "loss" if name == "losses" else "difference first minus second"
+        hint = "attainable(costs, ...) gives the least and the largest that can occur"
+        low, high = ends[:, k]
+        raise ValueError(f"bounds: {low:g} to {high:g} at position {k}, where the {of} is {x[k]:g}; {hint}")
+    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
+    note = f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    return ends, (note,) if never else ()
 
 
-def _shares_of(strata, shares, n):
-    "The stratum of each example, and the weight of each stratum in the target."
-    if strata is None:
-        if shares is not None:
-            raise ValueError("shares: weights of strata, but strata= was not given")
-        return [None], np.zeros(n, np.intp), np.ones(1)
-    known, code = check_numbered(strata, "strata", n, ascending=True)
+def _shares_of(known, code, shares):
+    "The weight of each stratum in the target."
     if shares is None:
-        return known, code, np.bincount(code) / n
+        return np.bincount(code) / len(code)
+    if known == [None]:
+        raise ValueError("shares: weights of strata, but strata= was not given")
     unknown = [label for label in shares if label not in known and shares[label] != 0]
     lacking = [label for label in known if label not in shares]
     if unknown or lacking:
         what = f"no example of {unknown[0]!r}" if unknown else f"no weight for {lacking[0]!r}"
         raise ValueError(f"shares: {what}; give each stratum that has examples a weight, and only these")
-    weight = np.array([float(shares[label]) for label in known])
-    if not np.isfinite(weight).all():
-        raise ValueError(f"shares: finite weights are needed, got {weight[:5]}")
-    return known, code, weight
+    return check_range([shares[label] for label in known], "shares")
 
 
-def _stratum(x, w, cluster, low, high, heaviest):
+def _stratum(x, limits, w, cluster, heaviest):
     "Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss."
     if cluster is None:
         a, b = w * x, w
     else:
         a, b = np.bincount(cluster, w * x), np.bincount(cluster, w)
-        a, b = a[b > 0], b[b > 0]
-    if len(b) == 1 or not np.ptp(b):
+    if not np.ptp(b):
         a, n = np.unique(a, return_counts=True)
         b = np.full(len(a), b[0])
     elif len(np.unique(b[:1000])) == 1000:  # no two are alike
@@ -1646,81 +1587,69 @@ def _stratum(x, w, cluster, low, high, heaviest):
     else:
         unit, first = kinds([a, b])
         n, a, b = np.bincount(unit), a[first], b[first]
-    heavy, ends = b.max() if heaviest is None else heaviest, np.array([low, high])
+    heavy, ends = b.max() if heaviest is None else heaviest, np.array([limits[0].min(), limits[1].max()])
     return np.append(n, [0, 0]), np.append(a, heavy * ends), np.append(b, [heavy, heavy])
-
-
-def _check_heaviest(heaviest, w, clusters):
-    "The weight of the heaviest unit that can occur."
-    if heaviest is None:
-        return None
-    heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    if clusters is None and heaviest < w.max():
-        raise ValueError(f"heaviest: {heaviest:g}, but an example of weight {w.max():g} was seen")
-    return heaviest
 
 
 def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name):
     "The sample of losses, and notes."
-    w = check_weights(sample_weight, len(x))
-    w = np.ones(len(x)) if w is None else w
-    if w.any() and not w.all():  # rows of weight 0 are as if they were not there
-        kept, limits = w > 0, _row_bounds(x, bounds)
-        bounds = bounds if limits is None else tuple(limits[:, kept])
-        named = {"clusters": clusters, "strata": strata}
-        labels = [None if v is None else check_1d(v, of, len(x))[kept] for of, v in named.items()]
-        return _loss_sample(x[kept], w[kept], labels[0], bounds, labels[1], shares, heaviest, name)
-    labels, code, share = _shares_of(strata, shares, len(x))
-    ends, notes = _limits_of(x, bounds, labels, code, name)
-    cap = heaviest = _check_heaviest(heaviest, w, clusters)
-    scale = power_of_two(w, -1)
-    w, heaviest = w / scale, None if heaviest is None else heaviest / scale
-    known = cluster = None
+    w, n = check_weights(sample_weight, len(x)), len(x)
+    w = np.ones(n) if w is None else w
+    known, code, cluster = [None], np.zeros(n, np.intp), None
+    if strata is not None:
+        known, code = check_numbered(strata, "strata", n, ascending=True)
     if clusters is not None:
-        known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
-    unit = power_of_two(ends.ravel(), -1)
-    parts, worst, most, limits = [], [], [], _row_bounds(x, bounds)
+        cluster = check_numbered(clusters, "clusters", n, ascending=True)[1]
+    limits, notes = _limits_of(x, bounds, known, code, name)
+    if heaviest is not None and check_range(heaviest, "heaviest", 0, shape=()) < w.max() and cluster is None:
+        raise ValueError(f"heaviest: {heaviest:g}, but an example of weight {w.max():g} was seen")
+    kept = w > 0
+    if not kept.any():
+        raise ValueError("sample_weight: all are 0")
+    if not kept.all():  # rows of weight 0 are as if they were not there
+        used, code = np.unique(code[kept], return_inverse=True)
+        x, w, limits, known = x[kept], w[kept], limits[:, kept], [known[k] for k in used]
+        cluster = None if cluster is None else cluster[kept]
+    share = _shares_of(known, code, shares)
+    unit, scale = power_of_two(limits.ravel(), -1), power_of_two(w, -1)
+    x, limits, w, heavy = x / unit, limits / unit, w / scale, None if heaviest is None else heaviest / scale
+    parts, worst, most, count = [], [], [], 0
     for s in range(len(share)):
-        rows = np.flatnonzero((code == s) & (w > 0))  # all are 0, or none is
+        rows = np.flatnonzero(code == s)
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
-        if not len(units):
-            raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
         if len(units) == 1 < len(rows):
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
-        parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
-        if bounds is not None and heaviest is None:
-            possible = ends[s][:, None] if limits is None else limits[:, rows]
-            most.append(_most(x[rows] / unit, possible / unit, w[rows], own))
-            if limits is not None:
-                worst.append([(most[s][0] ** k).sum() for k in (2, 3)])
-            most[s][0] *= abs(share[s]) / w[rows].sum()
+        count += len(units)
+        parts.append(_stratum(x[rows], limits[:, rows], w[rows], own, heavy))
+        if bounds is not None and heavy is None:
+            far, costly = _most(x[rows], limits[:, rows], w[rows], own)
+            worst.append([(far**k).sum() for k in (2, 3)])
+            most.append((far * abs(share[s]) / w[rows].sum(), costly))
     m, a, b = _padded(parts)
-    if cluster is not None:
-        notes += (
-            f"{len(known)} clusters are the units. " + estimand("cluster sizes", "weight of a unit", cap),
-        )
-    differ = np.ptp(w[w > 0]) > 0 or (heaviest is not None and heaviest > w.max())
-    kind = "clusters" if cluster is not None else "weights" if differ else "strata"
-    if kind == "weights":
-        notes += (estimand("weights", "weight", cap),)
-    plain_b = bool((b[b > 0] == b.max()).all())
-    if plain_b and kind != "clusters":
-        kind = "strata" if len(share) > 1 else _kind(a)
-    size = b.max() if plain_b else 1.0
-    kind, powers = "range seen" if bounds is None else kind, np.array([2, 3])
+    alike = bool((b[b > 0] == b.max()).all())
+    kind = "clusters" if clusters is not None else "weights" if not alike else "strata"
+    if kind == "clusters":
+        said = estimand("cluster sizes", "weight of a unit", heaviest)
+        notes += (f"{count} clusters are the units. " + said,)
+    elif kind == "weights":
+        notes += (estimand("weights", "weight", heaviest),)
+    elif len(share) == 1:
+        kind = _kind(a)
+    size, powers = b.max() if alike else 1.0, np.array([2, 3])
+    kind = "range seen" if bounds is None else kind
     worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
-    a, b = a / size * share[:, None], None if plain_b else b
+    a, b = a / size * share[:, None], None if alike else b
     return Sample(m, a, b, unit, kind, None, worst, _sizes(most)), notes
 
 
 def _most(x, limits, w, cluster):
-    "(2, U) the most that each unit can be away from the mean, and whether a row of it is half as far."
+    "The most that each unit can be away from the mean, and whether a row of it is half as far (U,)."
     mean = (w * x).sum() / w.sum()
     far = np.abs(limits - mean).max(0)
     most, costly = w * far, np.abs(x - mean) >= far / 2
     if cluster is not None:
         most, costly = np.bincount(cluster, most), np.bincount(cluster, costly) > 0
-    return np.stack([most, costly])
+    return most, costly
 
 
 def _sizes(most):

@@ -530,7 +530,7 @@ def _sum_share(knots, z):
         return _share_below(*knots[:, 1], z)
     rest, widths = knots[1:], knots[1:, -1:]
     spread = np.sqrt((_spread(rest) ** 2).sum())
-    size = 2**15 if len(rest) < 40 else 2**16
+    size = 2**15 if len(rest) < 12 else 2**16
     step = 48 * spread / size  # beyond 24 standard deviations are less than 1e-10: the law is log-concave
     shapes, which = np.unique((rest / widths).round(13), axis=0, return_inverse=True)  # 0/1 costs: once
     laws = [_cells(shape, 2**13 if len(rest) == 1 else 2**11 if len(rest) < 8 else 2**10) for shape in shapes]
