@@ -1534,7 +1534,7 @@ def _below_by_inversion(q, off, n, most=1 << 13):
 #| code-fold: true
 #| code-summary: "Losses: from single costs to a sample"
 def _limits_of(x, bounds, known, code, name):
-    "Smallest and largest loss that is possible in each row (2, N), and notes."
+    "Smallest and largest loss that is possible in each row, (2, N) or (2, 1), and notes."
     if bounds is None:
         seen = " to ".join(short(float(end)) for end in (x.min(), x.max()))
         note = f"bounds= was not given: only losses in the range seen, {seen}, are taken as possible."
@@ -1547,12 +1547,12 @@ def _limits_of(x, bounds, known, code, name):
     elif not np.iterable(bounds) or len(bounds) != 2 or any(np.shape(v) not in ((), x.shape) for v in bounds):
         raise ValueError(f"bounds: two numbers or two arrays of shape {x.shape} are needed, got {bounds!r:.60}")
     else:
-        ends = np.stack([np.broadcast_to(numbers(end, "bounds"), x.shape) for end in bounds])
+        ends = np.stack(np.broadcast_arrays(*(np.atleast_1d(numbers(end, "bounds")) for end in bounds)))
     outside = ~((ends[0] <= x) & (x <= ends[1]) & np.isfinite(ends).all(0))
     if outside.any():
         k, of = int(outside.argmax()), "loss" if name == "losses" else "difference first minus second"
         hint = "attainable(costs, ...) gives the least and the largest that can occur"
-        low, high = ends[:, k]
+        low, high = np.broadcast_to(ends, (2, len(x)))[:, k]
         raise ValueError(f"bounds: {low:g} to {high:g} at position {k}, where the {of} is {x[k]:g}; {hint}")
     never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
     note = f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
@@ -1603,12 +1603,13 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     limits, notes = _limits_of(x, bounds, known, code, name)
     if heaviest is not None and check_range(heaviest, "heaviest", 0, shape=()) < w.max() and cluster is None:
         raise ValueError(f"heaviest: {heaviest:g}, but an example of weight {w.max():g} was seen")
+    at = lambda rows: limits if limits.shape[1] == 1 else limits[:, rows]
     kept = w > 0
     if not kept.any():
         raise ValueError("sample_weight: all are 0")
     if not kept.all():  # rows of weight 0 are as if they were not there
         used, code = np.unique(code[kept], return_inverse=True)
-        x, w, limits, known = x[kept], w[kept], limits[:, kept], [known[k] for k in used]
+        x, w, limits, known = x[kept], w[kept], at(kept), [known[k] for k in used]
         cluster = None if cluster is None else cluster[kept]
     share = _shares_of(known, code, shares)
     unit, scale = power_of_two(limits.ravel(), -1), power_of_two(w, -1)
@@ -1620,10 +1621,10 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
         if len(units) == 1 < len(rows):
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         count += len(units)
-        parts.append(_stratum(x[rows], limits[:, rows], w[rows], own, heavy))
+        parts.append(_stratum(x[rows], at(rows), w[rows], own, heavy))
         if bounds is not None and heavy is None:
-            far, costly = _most(x[rows], limits[:, rows], w[rows], own)
-            worst.append([(far**k).sum() for k in (2, 3)])
+            far, costly = _most(x[rows], at(rows), w[rows], own)
+            worst.append([far @ far, (far * far) @ far])
             most.append((far * abs(share[s]) / w[rows].sum(), costly))
     m, a, b = _padded(parts)
     alike = bool((b[b > 0] == b.max()).all())
@@ -1645,7 +1646,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
 def _most(x, limits, w, cluster):
     "The most that each unit can be away from the mean, and whether a row of it is half as far (U,)."
     mean = (w * x).sum() / w.sum()
-    far = np.abs(limits - mean).max(0)
+    far = np.maximum(limits[1] - mean, mean - limits[0])
     most, costly = w * far, np.abs(x - mean) >= far / 2
     if cluster is not None:
         most, costly = np.bincount(cluster, most), np.bincount(cluster, costly) > 0
