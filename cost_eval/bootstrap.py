@@ -950,10 +950,11 @@ def _choose(method, options, use, sample):
     return known[method]
 
 
-def _fit(sample, record, confidence, n_resamples, rng, options):
-    "The fit of a method, and its ends; a warning where there are too few replicates."
-    confidence = check_confidence(confidence)
-    tail = (1 - confidence) / 2
+def _answered(
+    sample, use, signs, quantity, notes, *, method="auto", confidence=0.95, n_resamples=1000, rng=None, **options
+) -> tuple[Fit, dict]:
+    "The fit of a method, and the fields of a result; a warning where there are too few replicates."
+    record, tail = _choose(method, options, use, sample), (1 - check_confidence(confidence)) / 2
     if record.needs_rng:
         B = check_integer(n_resamples, "n_resamples", 100, hint="1000 is usual")
         options = {**options, "n_resamples": B, "rng": rng}
@@ -964,12 +965,17 @@ def _fit(sample, record, confidence, n_resamples, rng, options):
                 f"n_resamples={least} is the least, {good} is better; or take a method without them",
                 stacklevel=4,
             )
-    parts = (sample.m, sample.a, sample.b) if record.ratios else (sample.m, sample.a)
-    fit = record.function(*parts, **options)
-    low, high = fit.ends(tail)
-    if np.isnan(low).any() or np.isnan(high).any():
+    fit = record.function(*(sample.m, sample.a, sample.b)[: 2 + record.ratios], **options)
+    ends, unit = fit.ends(tail), sample.unit
+    if np.isnan(ends).any():
         raise ArithmeticError(f"{record.name}: an end is not a number; please report the counts and costs")
-    return fit, low, high
+    parts = np.broadcast_arrays(*ends, fit.mean, fit.standard_error)
+    draws = np.empty((*parts[0].shape, 0)) if fit.distribution is None else fit.distribution
+    parts = [plain((np.asarray(part * unit) + 0.0)[()]) for part in parts]  # nothing is 0, not -0
+    fields: dict = dict(zip(("low", "high", "mean", "standard_error"), parts))
+    fields |= {"distribution": draws * np.expand_dims(unit, -1), "method": record.name, "confidence": confidence}
+    fields |= {"notes": notes + _unseen(sample, record, parts, signs), "quantity": quantity}
+    return fit, fields | {"guarantee": record.guarantee_for(sample.kind), "sample": sample._replace(called=None)}
 
 # %% ../nbs/20_bootstrap.ipynb #intervalcell
 #| code-fold: true
@@ -1042,15 +1048,7 @@ def interval(
 
 
 def sample_interval(
-    sample: Sample,
-    *,
-    method: IntervalMethod = "auto",
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = None,
-    quantity: str = "cost per example",
-    notes: tuple = (),
-    **options: Any,
+    sample: Sample, *, quantity: str = "cost per example", notes: tuple = (), **options: Any
 ) -> Interval:
     """Confidence interval of what a `Sample` estimates: the one way that all intervals are made.
 
@@ -1058,12 +1056,12 @@ def sample_interval(
     ----------
     sample : Sample
         units, what can occur, strata; a stack gives arrays
-    method, confidence, n_resamples, rng, **options
-        as for `interval`
     quantity : str
         what is estimated
     notes : tuple of str
         what else to say
+    **options
+        method, confidence, n_resamples, rng and those of the method, as for `interval`
 
     Returns
     -------
@@ -1077,38 +1075,13 @@ def sample_interval(
     >>> sample_interval(hits, quantity="precision")
     Interval(0.8308 to 0.9939, mean 0.95, clopper_pearson, 95%)
     """
-    _check_said(sample, quantity, notes)
-    record = _choose(method, options, "single", sample)
-    fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
-    fields = _fields(sample, fit, low, high)
-    notes = notes + _unseen(sample, record, fields, [1])
-    facts = record.name, confidence, notes, quantity, record.guarantee_for(sample.kind)
-    return Interval(*fields, *facts, sample=sample._replace(called=None))
+    _, fields = _answered(sample, "single", [1], quantity, notes, **options)
+    return Interval(**fields)
 
 
-def _check_said(sample, quantity, notes):
-    "`ValueError` for what is no sample, no name of a quantity, or no sentences."
-    if not isinstance(sample, Sample):
-        raise ValueError(f"sample: a `Sample` of units is needed, got {sample!r:.60}")
-    if not isinstance(quantity, str):
-        raise ValueError(f"quantity: words are needed, got {quantity!r:.60}")
-    if not isinstance(notes, tuple):
-        raise ValueError(f"notes: a tuple of sentences is needed, got {notes!r:.60}")
-
-
-def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
-    "The first fields of a result: floats for one matrix, arrays for a stack."
-    unit = sample.unit
-    low, high, mean, error = np.broadcast_arrays(low, high, fit.mean, fit.standard_error)
-    draws = np.empty((*low.shape, 0)) if fit.distribution is None else fit.distribution
-    parts = (np.asarray(part * unit + 0.0) for part in (low, high, mean, error))  # nothing is 0, not -0
-    low, high, mean, error = (plain(part if part.ndim else part[()]) for part in parts)
-    return low, high, mean, error, draws * np.expand_dims(unit, -1)
-
-
-def _unseen(sample, record, fields, signs):
+def _unseen(sample, record, ends, signs):
     "What is said of the costliest cells where they were not seen; for one test set only."
-    low, high = fields[:2]
+    low, high = ends[:2]
     told = record.name in ("clopper_pearson", "betting") and sample.called is not None
     if np.ndim(low) or not told:
         return ()
@@ -1190,21 +1163,13 @@ def difference(
 
 
 def sample_difference(
-    sample: Sample,
-    *,
-    method: IntervalMethod = "auto",
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = None,
-    quantity: str = "cost per example",
-    notes: tuple = (),
-    **options: Any,
+    sample: Sample, *, quantity: str = "cost per example", notes: tuple = (), **options: Any
 ) -> Difference:
     """Confidence interval and test of zero for what a `Sample` of differences estimates.
 
     Parameters
     ----------
-    sample, method, confidence, n_resamples, rng, quantity, notes, **options
+    sample, quantity, notes, **options
         as for `sample_interval`
 
     Returns
@@ -1218,16 +1183,12 @@ def sample_difference(
     >>> sample_difference(better)
     Difference(-0.05459 to 0.09616, mean 0.02, clopper_pearson, 95%)
     """
-    _check_said(sample, quantity, notes)
-    record = _choose(method, options, "paired", sample)
-    fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
-    p = _inverted(fit, np.shape(low)) if fit.p_value is None else fit.p_value(0.0)
-    fields = _fields(sample, fit, low, high)
-    unseen = _unseen(sample, record, fields, [1, -1])
-    p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
-    what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
-    facts = record.name, confidence, notes + unseen, what, guarantee
-    return Difference(*fields, *facts, p_value=p, sample=sample._replace(called=None))
+    what = quantity + ", first minus second"
+    fit, fields = _answered(sample, "paired", [1, -1], what, notes, **options)
+    shape = np.shape(fields["low"])
+    p = _inverted(fit, shape) if fit.p_value is None else fit.p_value(0.0)
+    p = plain(np.broadcast_to(p, shape)[()])
+    return Difference(**fields, p_value=p)
 
 
 def _inverted(fit, shape):
@@ -1467,12 +1428,9 @@ def bootstrap_coverage(
     lambdas = _check_laplace(laplace, shape=None)
     p = check_range(probabilities, "probabilities", 0, 1, ends="[]", hint="of the cells of one example")
     c = check_range(costs, "costs", hint="one for each cell")
-    if not p.ndim or not p.size or not np.allclose(p.sum(-1), 1):
-        raise ValueError(f"probabilities: must sum to 1 over the last axis, got shape {p.shape}")
-    try:
-        p, c = np.broadcast_arrays(p, c)
-    except ValueError:
-        raise ValueError(f"costs: one for each of {p.shape[-1]} cells, got shape {c.shape}") from None
+    if not np.ndim(p) or not np.allclose(p.sum(-1), 1):
+        raise ValueError(f"probabilities: must sum to 1 over the last axis, got shape {np.shape(p)}")
+    p, c = np.broadcast_arrays(p, c)
     rng, holds = generator(rng), _share_that_holds()
     shape, cells = p.shape[:-1], p.shape[-1]
     below = _below_by_expansion if method == "expansion" else _below_by_inversion
@@ -2034,12 +1992,6 @@ def monotone_interval(
     >>> round(float(low), 3), round(float(high), 3)
     (0.811, 0.999)
     """
-    if not isinstance(metric, Metric):
-        raise ValueError(f"metric: one of METRICS is needed, METRICS['mcc'] say, got {metric!r:.60}")
-    tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
-    prevalence = None if prevalence is None else numbers(prevalence, "prevalence")
-    if tables.shape[-2:] != (2, 2):
-        raise ValueError(f"tables: (..., 2, 2) whole counts are needed, got shape {tables.shape}")
     shape, rows, law, each = _rows_of_tables(metric, tables, prevalence, arguments)
     tail, sign = (1 - confidence) / 2, 1 if metric.greater_is_better else -1
     ends = [_monotone_end(metric, side, rows, law, each, tail) for side in (-sign, sign)]
