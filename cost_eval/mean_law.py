@@ -19,7 +19,7 @@ from scipy.fft import next_fast_len
 from scipy.special import betainc, betaincc, expit
 from scipy.stats import beta, norm
 
-from .core import blocks, check_integer, check_range, numbers
+from .core import blocks
 
 # %% ../nbs/08_mean_law.ipynb #69b2fdf9
 #| code-fold: true
@@ -141,19 +141,10 @@ def _bins(*distances, fine=_FINE):
     for distance in distances:
         level = np.maximum(distance / max(distance.max(), 1e-300), 1e-9)
         code = code * _LEVELS - np.rint(fine * np.log(level)).astype(np.int64)
-    return _dense(code)
+    return np.unique(code, return_inverse=True)[1].ravel()
 
 
 _LEVELS = 416  # bins of one distance, more than 20 log(1e9)
-
-
-def _dense(code):
-    "The same classes numbered 0, 1, ... without a gap."
-    if code.max() > 2**25:
-        return np.unique(code, return_inverse=True)[1].ravel()
-    number = np.zeros(code.max() + 1, np.intp)
-    number[code] = 1
-    return (np.cumsum(number) - 1)[code]
 
 
 def _few(values):
@@ -162,18 +153,6 @@ def _few(values):
         return None
     distinct = np.unique(values)
     return (distinct, np.searchsorted(distinct, values)) if len(distinct) <= 64 else None
-
-
-def _checked(axes, n, a, b, **levels):
-    "Units of one shape with so many axes, and something for each of their rows, as arrays of numbers."
-    n, a, b = (numbers(part, name) for part, name in ((n, "n"), (a, "a"), (b, "b")))
-    if n.ndim != axes or not n.shape == a.shape == b.shape:
-        raise ValueError(f"n, a, b: one shape of {axes} axes is needed, got {n.shape}, {a.shape}, {b.shape}")
-    found = [numbers(value, name) for name, value in levels.items()]
-    for name, value in zip(levels, found):
-        if value.shape != n.shape[:1]:
-            raise ValueError(f"{name}: one for each of {len(n)} rows is needed, got shape {value.shape}")
-    return n, a, b, *found
 
 
 def compressed(
@@ -211,17 +190,13 @@ def compressed(
     >>> len(n) < 2000, round(n.sum()), round(float((n * a).sum() / n.sum()), 3)
     (True, 100000, 0.5)
     """
-    n, a, b = _checked(1, n, a, b)
-    ends = check_range(low, "low", ends="[]", shape=()), check_range(high, "high", ends="[]", shape=())
-    fine = check_integer(fine, "fine", 1, _FINE)
-    worth = a / b
-    to_ends = a - ends[0] * b, ends[1] * b - a
+    worth, to_ends = a / b, (a - low * b, high * b - a)
     for fixed, moving, distances in ((b, a, to_ends), (worth, b, (b, b.max() - b))):
         if (few := _few(fixed)) is None:
             continue
         values, kind = few
         bins = _bins(*distances, fine=fine)
-        bins = _dense(kind * (bins.max() + 1) + bins)
+        bins = np.unique(kind * (bins.max() + 1) + bins, return_inverse=True)[1].ravel()
         of = np.zeros_like(bins)
         of[bins] = kind
         bin_, points, numbers = _two_points(bins, n, moving)
@@ -396,8 +371,7 @@ def _first_guess(n, a, b, tail):
         return mean + z * sd
     for block in blocks(len(n), 4000 * n.shape[1]):
         shape = _one_more(n[block], a[block], b[block])[0]
-        curve = _tilted(shape, a[block])
-        found[block] = _interpolated(z[block, None], _deviation(curve), curve.mean)[:, 0]
+        found[block] = _interpolated(z[block, None], *_tilted(shape, a[block]))[:, 0]
     return found
 
 
@@ -421,16 +395,10 @@ def _bracketed(log_tail, start, low, high, target):
 # %% ../nbs/08_mean_law.ipynb #27ced219
 #| code-fold: true
 #| code-summary: "Where a law has its mass"
-class _Curve(NamedTuple):
-    "Points of a law: exponential tilt, the mean under it, and how far down the log density is there."
-
-    tilt: np.ndarray
-    mean: np.ndarray
-    depth: np.ndarray
-
-
 def _tilted(shape, c):
-    "The curve (N, G) of the mean of costs c (N, C) under Dirichlet(shape)."
+    """The law of the mean of costs c (N, C) under Dirichlet(shape): how far out, in deviations of a normal law,
+    each of some points of its saddle path is, and the mean there, (N, G).
+    """
     total, used = shape.sum(-1, keepdims=True), shape > 0
     centre = (shape * c).sum(-1, keepdims=True) / total
     d = np.where(used, c - centre, 0)
@@ -438,7 +406,7 @@ def _tilted(shape, c):
     d = d / unit
     sd = np.sqrt((shape * d * d).sum(-1, keepdims=True) / total / (total + 1))
     sides = []
-    for end in (d.min(-1, keepdims=True), d.max(-1, keepdims=True)):
+    for sign, end in ((-1, d.min(-1, keepdims=True)), (1, d.max(-1, keepdims=True))):
         first = np.log(np.abs(end) / (total * sd)) - 6
         t = np.exp(first + np.linspace(0, 1, 120) * (52 - first))
         theta = t / (1 + t) / end
@@ -447,22 +415,10 @@ def _tilted(shape, c):
         mean = (weight * d[:, None]).sum(-1) / weight.sum(-1)
         left = total / weight.sum(-1)  # 1 - mean theta
         logs = np.where(used[:, None], shape[:, None] * np.log(g), 0).sum(-1)
-        tilt = _divided(total * theta / left, unit)
-        sides.append(_Curve(tilt, mean * unit + centre, logs - total * np.log(left)))
-    return _Curve(*(np.concatenate([a[:, ::-1], b], 1) for a, b in zip(*sides)))
-
-
-def _divided(tilt, unit):
-    "Tilts in another unit; those beyond all numbers are the largest number."
-    with np.errstate(over="ignore"):
-        return np.clip(tilt / unit, -1e300, 1e300)
-
-
-def _deviation(curve):
-    "How far out each point of a curve is, in deviations of a normal law (N, G)."
-    with np.errstate(invalid="ignore"):
-        found = np.sign(curve.tilt) * np.sqrt(2 * curve.depth)
-    return np.maximum.accumulate(np.nan_to_num(found), axis=1)
+        with np.errstate(invalid="ignore"):
+            sides.append((sign * np.sqrt(2 * (logs - total * np.log(left))), mean * unit + centre))
+    deviation, mean = (np.concatenate([a[:, ::-1], b], 1) for a, b in zip(*sides))
+    return np.maximum.accumulate(np.nan_to_num(deviation), axis=1), mean
 
 
 def _interpolated(x, xp, fp):
@@ -490,8 +446,8 @@ def _sample_laws(n, a, b):
     mass = (shape * b).sum(-1, keepdims=True) / weight.sum(-1, keepdims=True)
     plain = (b == 1).all(-1, keepdims=True)  # of a row, not of a unit: weights may be in any unit
     about = mean[:, None] + (a - mean[:, None] * b) / mass
-    curve = _tilted(weight, np.where(plain, a, about))  # where b varies: nearly
-    deviation, rising = _deviation(curve), np.maximum.accumulate(curve.mean, axis=1)
+    deviation, rising = _tilted(weight, np.where(plain, a, about))  # where b varies: nearly
+    rising = np.maximum.accumulate(rising, axis=1)
     x = _interpolated(np.broadcast_to(_DEVIATIONS, (len(n), len(_DEVIATIONS))), deviation, rising)
     if n.shape[1] <= _FEW:  # at what a unit is worth a law may have a corner
         corners = np.where(weight > 0, worth, mean[:, None])
@@ -684,8 +640,9 @@ def _merged(n, a, b) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _patterns(n, a, b):
-    """Rows (N, S, C) by which of their strata are uncertain: positions of rows, of strata, and the sum (N,)
-    of the certain ones, and of those that are beyond the last digit of the least certain.
+    """Rows (N, S, C) by which of their strata are uncertain: positions of rows, the sum of the certain ones
+    (and of those that are beyond the last digit of the least certain), and the units of the uncertain ones,
+    (N, C) of one, else (N, S, C).
     """
     flat = (part.reshape(-1, part.shape[-1]) for part in (n, a, b))
     low, high = (part.reshape(n.shape[:2]) for part in _ratios(*flat))
@@ -697,10 +654,13 @@ def _patterns(n, a, b):
     kinds, kind = np.unique(open_, axis=0, return_inverse=True)
     for k, pattern in enumerate(kinds):
         rows = np.flatnonzero(kind.ravel() == k)
-        yield rows, np.flatnonzero(pattern), fixed[rows]
+        parts = tuple(part[rows][:, pattern] for part in (n, a, b))
+        if pattern.sum() == 1:
+            parts = _merged(*(part[:, 0] for part in parts))
+        yield rows, fixed[rows], *parts
 
 
-def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.ndarray) -> np.ndarray:
+def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: np.ndarray) -> np.ndarray:
     """The level that an uncertain sum of means exceeds with a given chance.
 
     Parameters
@@ -723,24 +683,19 @@ def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.nd
     >>> round(float(upper_level(*one)[0]), 6)  # Clopper-Pearson's upper end for 2 of 20
     0.316983
     """
-    n, a, b, tail = _checked(3, n, a, b, tail=tail)
     unit = np.abs(a).max((-1, -2), keepdims=True)
     unit = np.where(unit > 0, unit, 1.0)
     a, found = a / unit, np.empty(len(n))
-    for rows, strata, fixed in _patterns(n, a, b):
-        parts = n[rows][:, strata], a[rows][:, strata], b[rows][:, strata]
-        if len(strata) == 0:
-            found[rows] = fixed
-        elif len(strata) == 1:
-            found[rows] = fixed + _one_level(*_merged(*(part[:, 0] for part in parts)), tail[rows])
-        else:
-            found[rows] = fixed + _sum_level(*parts, tail[rows])
+    for rows, fixed, n, a, b in _patterns(n, a, b):
+        if n.ndim == 2:
+            fixed = fixed + _one_level(n, a, b, tail[rows])
+        elif n.shape[1]:
+            fixed = fixed + _sum_level(n, a, b, tail[rows])
+        found[rows] = fixed
     return found * unit[:, 0, 0]
 
 
-def share_above(
-    n: np.ndarray, a: np.ndarray, b: np.ndarray, x: float | np.ndarray
-) -> np.ndarray:
+def share_above(n: np.ndarray, a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The chance that an uncertain sum of means is at or above a level.
 
     Parameters
@@ -761,19 +716,15 @@ def share_above(
     >>> round(float(share_above(*two, np.array([0.0]))[0]), 2)  # 1 error of 4 against 2 of 4
     0.5
     """
-    n, a, b, x = _checked(3, n, a, b, x=x)
     unit = np.abs(a).max((-1, -2))
     unit = np.where(unit > 0, unit, 1.0)
     a, x, found = a / unit[:, None, None], x / unit, np.empty(len(n))
-    for rows, strata, fixed in _patterns(n, a, b):
-        parts = n[rows][:, strata], a[rows][:, strata], b[rows][:, strata]
+    for rows, fixed, n, a, b in _patterns(n, a, b):
         level = x[rows] - fixed
-        if len(strata) == 0:
-            found[rows] = level <= 0
-        elif len(strata) == 1:
-            found[rows] = np.exp(_log_above(*_merged(*(part[:, 0] for part in parts)), level)[0])
+        if n.ndim == 2:
+            found[rows] = np.exp(_log_above(n, a, b, level)[0])
         else:
-            found[rows] = _sum_share(*parts, level)
+            found[rows] = _sum_share(n, a, b, level) if n.shape[1] else level <= 0
     return found
 
 # %% ../nbs/08_mean_law.ipynb #betslaw2

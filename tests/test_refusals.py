@@ -273,7 +273,7 @@ TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or
     **{f"{name}.costs": "in place of bounds: test_sequences.py"
        for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
      "curve_auc.fpr": "a curve",
-    "study_ranks.metric": "said as metrics",
+    "monotone_interval.prevalence": "a coefficient of a line", "study_ranks.metric": "said as metrics",
     "CostSensitiveClassifier.cv: 0": "told with the class that is too small",
     "scale.losses.costs: one cost": "told when they are computed",
     "hull_vertices.counts": "points of a curve: test_decisions.py",
