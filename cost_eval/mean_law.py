@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy.fft import next_fast_len
-from scipy.special import betainc, betaincc, expit
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, expit, ndtr
 from scipy.stats import beta, norm
 
 from .core import blocks
@@ -356,23 +356,25 @@ def _one_level(n, a, b, tail):
     if len(rows):
         n, a, b, tail, low, high = (part[rows] for part in (n, a, b, tail, low, high))
         log_tail = lambda x, busy: _log_above(n[busy], a[busy], b[busy], x)
-        start = _first_guess(n, a, b, tail)
+        start = _about(n, a, b, norm.isf(tail))
         low, high = _bracketed(log_tail, start, low, high, np.log(tail))
         start = np.where((start > low) & (start < high), start, (low + high) / 2)
         found[rows] = _newton(log_tail, start, low, high, np.log(tail))
     return found + origin
 
 
-def _first_guess(n, a, b, tail):
-    "About where the level is: the tilted mean as far out as the normal quantile; near the mean for ratios."
-    z, found = norm.isf(tail), np.empty(len(n))
-    if not (b == 1).all():
-        mean, sd = _around(n, a, b)
-        return mean + z * sd
-    for block in blocks(len(n), 4000 * n.shape[1]):
-        shape = _one_more(n[block], a[block], b[block])[0]
-        found[block] = _interpolated(z[block, None], *_tilted(shape, a[block]))[:, 0]
-    return found
+def _about(n, a, b, z):
+    """About where the law of the ratio with one more unit worth the most is z deviations of a normal law out: of
+    a Beta law with its ends, mean and variance, of a normal one where there is no end or much was seen.
+    """
+    (low, high), (mean, sd) = _ratios(n, a, b), _around(n, a, b)
+    with np.errstate(all="ignore"):
+        width = high - low
+        part = (mean - low) / width
+        p, q = (side * part * (1 - part) * (width / sd) ** 2 for side in (part, 1 - part))
+        above = ndtr(-np.abs(z))
+        level = low + width * np.where(z < 0, betaincinv(p, q, above), betainccinv(p, q, above))
+    return np.where(np.isfinite(level) & (np.minimum(p, q) < 1e4), level, mean + z * sd)
 
 
 def _bracketed(log_tail, start, low, high, target):
@@ -392,46 +394,10 @@ def _bracketed(log_tail, start, low, high, target):
             busy = busy[~beyond]
     return found
 
-# %% ../nbs/08_mean_law.ipynb #27ced219
-#| code-fold: true
-#| code-summary: "Where a law has its mass"
-def _tilted(shape, c):
-    """The law of the mean of costs c (N, C) under Dirichlet(shape): how far out, in deviations of a normal law,
-    each of some points of its saddle path is, and the mean there, (N, G).
-    """
-    total, used = shape.sum(-1, keepdims=True), shape > 0
-    centre = (shape * c).sum(-1, keepdims=True) / total
-    d = np.where(used, c - centre, 0)
-    unit = np.abs(d).max(-1, keepdims=True)  # what never happens may be far beyond
-    d = d / unit
-    sd = np.sqrt((shape * d * d).sum(-1, keepdims=True) / total / (total + 1))
-    sides = []
-    for sign, end in ((-1, d.min(-1, keepdims=True)), (1, d.max(-1, keepdims=True))):
-        first = np.log(np.abs(end) / (total * sd)) - 6
-        t = np.exp(first + np.linspace(0, 1, 120) * (52 - first))
-        theta = t / (1 + t) / end
-        g = np.where((d == end)[:, None], 1 / (1 + t)[..., None], 1 - d[:, None] * theta[..., None])
-        weight = np.where(used[:, None], shape[:, None] / g, 0)
-        mean = (weight * d[:, None]).sum(-1) / weight.sum(-1)
-        left = total / weight.sum(-1)  # 1 - mean theta
-        logs = np.where(used[:, None], shape[:, None] * np.log(g), 0).sum(-1)
-        with np.errstate(invalid="ignore"):
-            sides.append((sign * np.sqrt(2 * (logs - total * np.log(left))), mean * unit + centre))
-    deviation, mean = (np.concatenate([a[:, ::-1], b], 1) for a, b in zip(*sides))
-    return np.maximum.accumulate(np.nan_to_num(deviation), axis=1), mean
-
-
-def _interpolated(x, xp, fp):
-    "np.interp row by row: x (N, Q), xp and fp (N, G)."
-    k = np.clip((x[:, :, None] >= xp[:, None]).sum(-1) - 1, 0, xp.shape[1] - 2)
-    x0, x1, f0, f1 = (np.take_along_axis(part, at, 1) for part in (xp, fp) for at in (k, k + 1))
-    share = np.divide(x - x0, x1 - x0, out=np.zeros(x.shape), where=x1 > x0)
-    return f0 + np.clip(share, 0, 1) * (f1 - f0)
-
 # %% ../nbs/08_mean_law.ipynb #358b5a95
 #| code-fold: true
 #| code-summary: "The law of a sum, on a lattice"
-_DEVIATIONS = np.arange(-5.5, 7.01, 0.5)  # where each law is integrated, in deviations of a normal one
+_DEVIATIONS = np.arange(-5.4, 7.21, 0.45)  # where each law is integrated, in deviations of a normal one
 _PARTS = np.arange(16) / 16  # of the way from one of them to the next
 _STEP = 0.003 * norm.isf(0.05)  # of the lattice, times the samples, in standard deviations of the sum
 _FEW = 64  # units, so that what one of them does is seen
@@ -442,15 +408,9 @@ def _sample_laws(n, a, b):
     "Laws of the means of samples (N, C): levels (N, G), the chance of each, and standard deviations (N,)."
     shape, worth = _one_more(n, a, b)
     mean, sd = _around(n, a, b)
-    weight = np.where(b > 0, shape, 0.0)
-    mass = (shape * b).sum(-1, keepdims=True) / weight.sum(-1, keepdims=True)
-    plain = (b == 1).all(-1, keepdims=True)  # of a row, not of a unit: weights may be in any unit
-    about = mean[:, None] + (a - mean[:, None] * b) / mass
-    deviation, rising = _tilted(weight, np.where(plain, a, about))  # where b varies: nearly
-    rising = np.maximum.accumulate(rising, axis=1)
-    x = _interpolated(np.broadcast_to(_DEVIATIONS, (len(n), len(_DEVIATIONS))), deviation, rising)
+    x = _about(n, a, b, _DEVIATIONS[:, None]).T
     if n.shape[1] <= _FEW:  # at what a unit is worth a law may have a corner
-        corners = np.where(weight > 0, worth, mean[:, None])
+        corners = np.where((shape > 0) & (b > 0), worth, mean[:, None])
         x = np.concatenate([x, np.clip(corners, x[:, :1], x[:, -1:])], 1)
     low, high = (end[:, None] for end in _ratios(n, a, b))
     ends = (np.where(np.isfinite(end), end, x[:, side, None]) for end, side in ((low, 0), (high, -1)))
