@@ -540,9 +540,9 @@ class Approximate(Result):
             return f"Approximate({np.size(self.low)} intervals, {int(self.offered.sum())} offered, {level})"
         if not self.offered:
             return f"Approximate(not offered: {self.reason})"
-        least = percent(np.floor(1e3 * self.least_coverage) / 1e3)
-        known = f", covers {least} or more {_LEAGUE}" if np.isfinite(self.least_coverage) else ""
-        return f"Approximate({short(self.low)} to {short(self.high)}, {level}{known})"
+        if np.isfinite(self.least_coverage):
+            level += f", covers {percent(np.floor(1e3 * self.least_coverage) / 1e3)} or more {_LEAGUE}"
+        return f"Approximate({short(self.low)} to {short(self.high)}, {level})"
 
 
 def _approximate(found):
@@ -923,14 +923,10 @@ def _naive(costs, weight):
 # %% ../nbs/20_bootstrap.ipynb #choosecell
 #| code-fold: true
 #| code-summary: "Choosing a method; warnings"
-_DEFAULT = "clopper_pearson"  # what the leagues support
-
-
 def _choose(method, options, use, sample):
     "The record of a method that is fit for the use and knows the options."
     check_choice(method, ["auto", *METHODS], "method")
-    if method == "auto":
-        method = _DEFAULT
+    method = "clopper_pearson" if method == "auto" else method  # what the leagues support
     known = {name: record for name, record in METHODS.items() if getattr(record, use)}
     if method not in known:
         what = "one classifier's cost" if use == "single" else "differences"
@@ -940,13 +936,12 @@ def _choose(method, options, use, sample):
         raise ValueError(
             f"method: {method!r} counts equal units; with weights, clusters or a ratio there are {able}"
         )
-    for option in options:
-        if option not in known[method].options:
-            others = [name for name, record in known.items() if option in record.options]
-            if not others:
-                every = sorted({o for record in known.values() for o in record.options})
-                raise TypeError(unknown_name(option, every, f"option of {method!r}"))
-            raise ValueError(f"{option}: {method!r} has no such option; there it is in {', '.join(others)}")
+    for option in set(options) - set(known[method].options):
+        others = [name for name, record in known.items() if option in record.options]
+        if not others:
+            every = sorted({o for record in known.values() for o in record.options})
+            raise TypeError(unknown_name(option, every, f"option of {method!r}"))
+        raise ValueError(f"{option}: {method!r} has no such option; there it is in {', '.join(others)}")
     return known[method]
 
 
@@ -1300,9 +1295,8 @@ def bcost(
     >>> bcost([[90, 8], [1, 1]], [[0, 1], [20, 0]], rng=0)
     Interval(0.04 to 0.85, mean 0.2998, bcost, 95%)
     """
-    sample = _sample(counts, costs, priors=priors)
     options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
-    return sample_interval(sample, method="bcost", **options)
+    return sample_interval(_sample(counts, costs, priors=priors), method="bcost", **options)
 
 
 def bdelta_cost(
@@ -1345,9 +1339,8 @@ def bdelta_cost(
     >>> bdelta_cost([[[85, 4], [3, 8]], [[2, 6], [5, 37]]], [[0, 1], [5, 0]], rng=0)
     Difference(-0.1933 to 0.26, mean 0.02667, bdelta_cost, 95%)
     """
-    sample = _sample(joint, costs, priors=priors, joint=True)
     options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
-    return sample_difference(sample, method="bdelta_cost", **options)
+    return sample_difference(_sample(joint, costs, priors=priors, joint=True), method="bdelta_cost", **options)
 
 # %% ../nbs/20_bootstrap.ipynb #27fe1bc6
 #| code-fold: true
