@@ -372,8 +372,10 @@ def _about(n, a, b, z):
         width = high - low
         part = (mean - low) / width
         p, q = (side * part * (1 - part) * (width / sd) ** 2 for side in (part, 1 - part))
-        above = ndtr(-np.abs(z))
-        level = low + width * np.where(z < 0, betaincinv(p, q, above), betainccinv(p, q, above))
+        share, beyond = np.empty(np.broadcast_shapes(z.shape, p.shape)), ndtr(-np.abs(z))
+        betaincinv(p, q, beyond, out=share, where=z < 0)
+        betainccinv(p, q, beyond, out=share, where=z >= 0)
+        level = low + width * share
     return np.where(np.isfinite(level) & (np.minimum(p, q) < 1e4), level, mean + z * sd)
 
 
@@ -422,7 +424,7 @@ def _resolved(n, a, b, shape, x):
     "Levels of samples, some more where there is too much of a law between two, with log chances and slopes."
     found = np.stack([x, *_log_shares(n, a, b, shape, x)])
     few = (n.shape[1] <= _FEW) & (b != 1).any(-1)  # which unit is one more may change on the way
-    most = np.where(few, 0.02, 0.25)[:, None]
+    most = np.where(few, 0.02, 0.1)[:, None]
     for _ in range(10):
         fall, share = np.diff(found[1]), np.exp(found[1])
         row, cell = np.nonzero((np.diff(share) < -most) | (fall < _STEEP) & (share[:, :-1] > 1e-8))
