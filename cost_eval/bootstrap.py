@@ -17,7 +17,7 @@ from .metrics import Metric
 __all__ = ['METHODS', 'KINDS', 'MONOTONE', 'Interval', 'Difference', 'Method', 'Fit', 'add_method', 'Sample', 'Approximate',
            'interval', 'sample_interval', 'difference', 'sample_difference', 'independent_difference', 'bcost',
            'bdelta_cost', 'Coverage', 'bootstrap_coverage', 'loss_interval', 'loss_difference', 'metric_interval',
-           'monotone_interval', 'explore_interval']
+           'from_unit', 'monotone_interval', 'explore_interval']
 
 # %% ../nbs/20_bootstrap.ipynb #b023746a
 #| code-fold: true
@@ -540,9 +540,9 @@ class Approximate(Result):
             return f"Approximate({np.size(self.low)} intervals, {int(self.offered.sum())} offered, {level})"
         if not self.offered:
             return f"Approximate(not offered: {self.reason})"
-        least = percent(np.floor(1e3 * self.least_coverage) / 1e3)
-        known = f", covers {least} or more {_LEAGUE}" if np.isfinite(self.least_coverage) else ""
-        return f"Approximate({short(self.low)} to {short(self.high)}, {level}{known})"
+        if np.isfinite(self.least_coverage):
+            level += f", covers {percent(np.floor(1e3 * self.least_coverage) / 1e3)} or more {_LEAGUE}"
+        return f"Approximate({short(self.low)} to {short(self.high)}, {level})"
 
 
 def _approximate(found):
@@ -923,14 +923,10 @@ def _naive(costs, weight):
 # %% ../nbs/20_bootstrap.ipynb #choosecell
 #| code-fold: true
 #| code-summary: "Choosing a method; warnings"
-_DEFAULT = "clopper_pearson"  # what the leagues support
-
-
 def _choose(method, options, use, sample):
     "The record of a method that is fit for the use and knows the options."
     check_choice(method, ["auto", *METHODS], "method")
-    if method == "auto":
-        method = _DEFAULT
+    method = "clopper_pearson" if method == "auto" else method  # what the leagues support
     known = {name: record for name, record in METHODS.items() if getattr(record, use)}
     if method not in known:
         what = "one classifier's cost" if use == "single" else "differences"
@@ -940,20 +936,20 @@ def _choose(method, options, use, sample):
         raise ValueError(
             f"method: {method!r} counts equal units; with weights, clusters or a ratio there are {able}"
         )
-    for option in options:
-        if option not in known[method].options:
-            others = [name for name, record in known.items() if option in record.options]
-            if not others:
-                every = sorted({o for record in known.values() for o in record.options})
-                raise TypeError(unknown_name(option, every, f"option of {method!r}"))
-            raise ValueError(f"{option}: {method!r} has no such option; there it is in {', '.join(others)}")
+    for option in set(options) - set(known[method].options):
+        others = [name for name, record in known.items() if option in record.options]
+        if not others:
+            every = sorted({o for record in known.values() for o in record.options})
+            raise TypeError(unknown_name(option, every, f"option of {method!r}"))
+        raise ValueError(f"{option}: {method!r} has no such option; there it is in {', '.join(others)}")
     return known[method]
 
 
-def _fit(sample, record, confidence, n_resamples, rng, options):
-    "The fit of a method, and its ends; warnings where replicates or smoothing mislead."
-    confidence = check_confidence(confidence)
-    tail = (1 - confidence) / 2
+def _answered(
+    sample, use, signs, quantity, notes, *, method="auto", confidence=0.95, n_resamples=1000, rng=None, **options
+) -> tuple[Fit, dict]:
+    "The fit of a method, and the fields of a result; a warning where there are too few replicates."
+    record, tail = _choose(method, options, use, sample), (1 - check_confidence(confidence)) / 2
     if record.needs_rng:
         B = check_integer(n_resamples, "n_resamples", 100, hint="1000 is usual")
         options = {**options, "n_resamples": B, "rng": rng}
@@ -964,32 +960,17 @@ def _fit(sample, record, confidence, n_resamples, rng, options):
                 f"n_resamples={least} is the least, {good} is better; or take a method without them",
                 stacklevel=4,
             )
-    parts = (sample.m, sample.a, sample.b) if record.ratios else (sample.m, sample.a)
-    fit = record.function(*parts, **options)
-    low, high = fit.ends(tail)
-    if np.isnan(low).any() or np.isnan(high).any():
+    fit = record.function(*(sample.m, sample.a, sample.b)[: 2 + record.ratios], **options)
+    ends, unit = fit.ends(tail), sample.unit
+    if np.isnan(ends).any():
         raise ArithmeticError(f"{record.name}: an end is not a number; please report the counts and costs")
-    if record.smoothing:
-        _warn_of_smoothing(sample, fit, low, high)
-    return fit, low, high
-
-
-def _warn_of_smoothing(sample, fit, low, high):
-    "Warn where pseudo-examples moved the mean by more than half the width."
-    m, c = sample.m, sample.a
-    plain_mean = (m / m.sum(-1, keepdims=True) * c).sum((-2, -1))
-    moved, half = np.abs(fit.mean - plain_mean), (high - low) / 2
-    bad = moved > half * (1 + 1e-9) + 1e-12 * np.abs(c).max()
-    if bad.any():
-        i = np.unravel_index(np.argmax(moved / np.where(half > 0, half, 1) * bad), bad.shape)
-        parts = (np.broadcast_to(a * sample.unit, bad.shape)[i] for a in (fit.mean, plain_mean, half))
-        mean, plain_mean, half = parts
-        warnings.warn(
-            f"pseudo-examples in {m.shape[-1] * m.shape[-2]} cells move the mean from {plain_mean:.3g} to "
-            f"{mean:.3g}, more than the interval's half width {half:.2g}; a smaller laplace, or a "
-            "method that needs none (clopper_pearson), keeps to the data",
-            stacklevel=5,
-        )
+    parts = np.broadcast_arrays(*ends, fit.mean, fit.standard_error)
+    draws = np.empty((*parts[0].shape, 0)) if fit.distribution is None else fit.distribution
+    parts = [plain((np.asarray(part * unit) + 0.0)[()]) for part in parts]  # nothing is 0, not -0
+    fields: dict = dict(zip(("low", "high", "mean", "standard_error"), parts))
+    fields |= {"distribution": draws * np.expand_dims(unit, -1), "method": record.name, "confidence": confidence}
+    fields |= {"notes": notes + _unseen(sample, record, parts, signs), "quantity": quantity}
+    return fit, fields | {"guarantee": record.guarantee_for(sample.kind), "sample": sample._replace(called=None)}
 
 # %% ../nbs/20_bootstrap.ipynb #intervalcell
 #| code-fold: true
@@ -1062,15 +1043,7 @@ def interval(
 
 
 def sample_interval(
-    sample: Sample,
-    *,
-    method: IntervalMethod = "auto",
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = None,
-    quantity: str = "cost per example",
-    notes: tuple = (),
-    **options: Any,
+    sample: Sample, *, quantity: str = "cost per example", notes: tuple = (), **options: Any
 ) -> Interval:
     """Confidence interval of what a `Sample` estimates: the one way that all intervals are made.
 
@@ -1078,12 +1051,12 @@ def sample_interval(
     ----------
     sample : Sample
         units, what can occur, strata; a stack gives arrays
-    method, confidence, n_resamples, rng, **options
-        as for `interval`
     quantity : str
         what is estimated
     notes : tuple of str
         what else to say
+    **options
+        method, confidence, n_resamples, rng and those of the method, as for `interval`
 
     Returns
     -------
@@ -1097,38 +1070,13 @@ def sample_interval(
     >>> sample_interval(hits, quantity="precision")
     Interval(0.8308 to 0.9939, mean 0.95, clopper_pearson, 95%)
     """
-    _check_said(sample, quantity, notes)
-    record = _choose(method, options, "single", sample)
-    fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
-    fields = _fields(sample, fit, low, high)
-    notes = notes + _unseen(sample, record, fields, [1])
-    facts = record.name, confidence, notes, quantity, record.guarantee_for(sample.kind)
-    return Interval(*fields, *facts, sample=sample._replace(called=None))
+    _, fields = _answered(sample, "single", [1], quantity, notes, **options)
+    return Interval(**fields)
 
 
-def _check_said(sample, quantity, notes):
-    "`ValueError` for what is no sample, no name of a quantity, or no sentences."
-    if not isinstance(sample, Sample):
-        raise ValueError(f"sample: a `Sample` of units is needed, got {sample!r:.60}")
-    if not isinstance(quantity, str):
-        raise ValueError(f"quantity: words are needed, got {quantity!r:.60}")
-    if not isinstance(notes, tuple):
-        raise ValueError(f"notes: a tuple of sentences is needed, got {notes!r:.60}")
-
-
-def _fields(sample, fit, low, high) -> tuple[Any, Any, Any, Any, np.ndarray]:
-    "The first fields of a result: floats for one matrix, arrays for a stack."
-    unit = sample.unit
-    low, high, mean, error = np.broadcast_arrays(low, high, fit.mean, fit.standard_error)
-    draws = np.empty((*low.shape, 0)) if fit.distribution is None else fit.distribution
-    parts = (np.asarray(part * unit + 0.0) for part in (low, high, mean, error))  # nothing is 0, not -0
-    low, high, mean, error = (plain(part if part.ndim else part[()]) for part in parts)
-    return low, high, mean, error, draws * np.expand_dims(unit, -1)
-
-
-def _unseen(sample, record, fields, signs):
+def _unseen(sample, record, ends, signs):
     "What is said of the costliest cells where they were not seen; for one test set only."
-    low, high = fields[:2]
+    low, high = ends[:2]
     told = record.name in ("clopper_pearson", "betting") and sample.called is not None
     if np.ndim(low) or not told:
         return ()
@@ -1195,8 +1143,8 @@ def difference(
     Notes
     -----
     The default kept its level in all paired scenarios of the league. It rejects less often than the others
-    where a costly disagreement is possible and was not seen; `notes` says so, and names the assumption under
-    which bdelta_cost (Margineantu & Dietterich 2000, section 3.2) rejects.
+    where a costly disagreement is possible and was not seen; `notes` says so. bdelta_cost (Margineantu &
+    Dietterich 2000, section 3.2) assumes that such disagreements do not occur.
 
     Examples
     --------
@@ -1210,21 +1158,13 @@ def difference(
 
 
 def sample_difference(
-    sample: Sample,
-    *,
-    method: IntervalMethod = "auto",
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    rng: Rng = None,
-    quantity: str = "cost per example",
-    notes: tuple = (),
-    **options: Any,
+    sample: Sample, *, quantity: str = "cost per example", notes: tuple = (), **options: Any
 ) -> Difference:
     """Confidence interval and test of zero for what a `Sample` of differences estimates.
 
     Parameters
     ----------
-    sample, method, confidence, n_resamples, rng, quantity, notes, **options
+    sample, quantity, notes, **options
         as for `sample_interval`
 
     Returns
@@ -1238,18 +1178,12 @@ def sample_difference(
     >>> sample_difference(better)
     Difference(-0.05459 to 0.09616, mean 0.02, clopper_pearson, 95%)
     """
-    _check_said(sample, quantity, notes)
-    record = _choose(method, options, "paired", sample)
-    fit, low, high = _fit(sample, record, confidence, n_resamples, rng, options)
-    p = _inverted(fit, np.shape(low)) if fit.p_value is None else fit.p_value(0.0)
-    fields = _fields(sample, fit, low, high)
-    unseen = _unseen(sample, record, fields, [1, -1])
-    if unseen and low <= 0 <= high:
-        unseen += _rejected_if_impossible(sample, confidence)
-    p = plain(np.broadcast_to(p, np.shape(low)) if np.ndim(low) else np.asarray(p)[()])
-    what, guarantee = quantity + ", first minus second", record.guarantee_for(sample.kind)
-    facts = record.name, confidence, notes + unseen, what, guarantee
-    return Difference(*fields, *facts, p_value=p, sample=sample._replace(called=None))
+    what = quantity + ", first minus second"
+    fit, fields = _answered(sample, "paired", [1, -1], what, notes, **options)
+    shape = np.shape(fields["low"])
+    p = _inverted(fit, shape) if fit.p_value is None else fit.p_value(0.0)
+    p = plain(np.broadcast_to(p, shape)[()])
+    return Difference(**fields, p_value=p)
 
 
 def _inverted(fit, shape):
@@ -1261,18 +1195,6 @@ def _inverted(fit, shape):
         return (low <= 0) & (high >= 0)
 
     return np.minimum(2 * least * (0.5 / least) ** last_true(held, shape, steps=50), 1)
-
-
-def _rejected_if_impossible(sample, confidence):
-    "A sentence where the difference would be significant if what was not seen could not happen."
-    found = _bdelta_cost(sample.m, sample.a, n_resamples=2000, rng=0).ends((1 - confidence) / 2)
-    if not (found[0] > 0 or found[1] < 0):
-        return ()
-    low, high = (short(float(end * sample.unit)) for end in found)
-    return (
-        "Equal costs are not rejected for that reason alone: on the assumption that disagreements which were "
-        f"not seen do not occur, bdelta_cost rejects ({low} to {high}).",
-    )
 
 
 def independent_difference(
@@ -1373,9 +1295,8 @@ def bcost(
     >>> bcost([[90, 8], [1, 1]], [[0, 1], [20, 0]], rng=0)
     Interval(0.04 to 0.85, mean 0.2998, bcost, 95%)
     """
-    sample = _sample(counts, costs, priors=priors)
     options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
-    return sample_interval(sample, method="bcost", **options)
+    return sample_interval(_sample(counts, costs, priors=priors), method="bcost", **options)
 
 
 def bdelta_cost(
@@ -1418,9 +1339,8 @@ def bdelta_cost(
     >>> bdelta_cost([[[85, 4], [3, 8]], [[2, 6], [5, 37]]], [[0, 1], [5, 0]], rng=0)
     Difference(-0.1933 to 0.26, mean 0.02667, bdelta_cost, 95%)
     """
-    sample = _sample(joint, costs, priors=priors, joint=True)
     options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
-    return sample_difference(sample, method="bdelta_cost", **options)
+    return sample_difference(_sample(joint, costs, priors=priors, joint=True), method="bdelta_cost", **options)
 
 # %% ../nbs/20_bootstrap.ipynb #27fe1bc6
 #| code-fold: true
@@ -1501,12 +1421,9 @@ def bootstrap_coverage(
     lambdas = _check_laplace(laplace, shape=None)
     p = check_range(probabilities, "probabilities", 0, 1, ends="[]", hint="of the cells of one example")
     c = check_range(costs, "costs", hint="one for each cell")
-    if not p.ndim or not p.size or not np.allclose(p.sum(-1), 1):
-        raise ValueError(f"probabilities: must sum to 1 over the last axis, got shape {p.shape}")
-    try:
-        p, c = np.broadcast_arrays(p, c)
-    except ValueError:
-        raise ValueError(f"costs: one for each of {p.shape[-1]} cells, got shape {c.shape}") from None
+    if not np.ndim(p) or not np.allclose(p.sum(-1), 1):
+        raise ValueError(f"probabilities: must sum to 1 over the last axis, got shape {np.shape(p)}")
+    p, c = np.broadcast_arrays(p, c)
     rng, holds = generator(rng), _share_that_holds()
     shape, cells = p.shape[:-1], p.shape[-1]
     below = _below_by_expansion if method == "expansion" else _below_by_inversion
@@ -1568,77 +1485,52 @@ def _below_by_inversion(q, off, n, most=1 << 13):
 #| code-fold: true
 #| code-summary: "Losses: from single costs to a sample"
 def _limits_of(x, bounds, known, code, name):
-    "Smallest and largest loss that is possible in each stratum (S, 2), and notes."
+    "Smallest and largest loss that is possible in each row, (2, N) or (2, 1), and notes."
     if bounds is None:
-        ends = [(x[code == s].min(), x[code == s].max()) for s in range(len(known))]
         seen = " to ".join(short(float(end)) for end in (x.min(), x.max()))
         note = f"bounds= was not given: only losses in the range seen, {seen}, are taken as possible."
-        return np.array(ends, float), (note,)
-    of = bounds if isinstance(bounds, Mapping) else dict.fromkeys(known, bounds)
-    if (rows := _row_bounds(x, bounds)) is not None:
-        of = {label: (rows[0][code == s].min(), rows[1][code == s].max()) for s, label in enumerate(known)}
-    lacking = [label for label in known if label not in of]
-    if lacking:
-        raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
-    ends = np.stack([check_range(of[label], "bounds", shape=(2,)) for label in known])
-    for s, (low, high) in enumerate(ends):
-        own = x[code == s]
-        if low > own.min() or high < own.max():
-            seen = f"{own.min():g} to {own.max():g}"
-            of = "losses" if name == "losses" else "differences first minus second"
-            hint = "attainable(costs, ...) gives the least and the largest that can occur"
-            raise ValueError(f"bounds: {low:g} to {high:g}, but {of} from {seen} were seen; {hint}")
-    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
-    one_side = (
-        f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
-    )
-    return ends.astype(float), (one_side,) if never else ()
-
-
-def _row_bounds(x, bounds):
-    "Smallest and largest loss of each row (2, N), or None where they are not given for each."
-    if not isinstance(bounds, tuple | list) or not any(np.ndim(end) for end in bounds):
-        return None
-    if len(bounds) != 2 or any(np.shape(end) not in ((), x.shape) for end in bounds):
-        got = ", ".join(str(np.shape(end)) for end in bounds)
-        raise ValueError(f"bounds: two numbers or two of shape {x.shape}, one a row, are needed, got {got}")
-    rows = np.stack([np.broadcast_to(numbers(end, "bounds"), x.shape) for end in bounds])
-    outside = ~((rows[0] <= x) & (x <= rows[1]) & np.isfinite(rows).all(0))
+        return np.stack([x, x]), (note,)
+    if isinstance(bounds, Mapping):
+        lacking = [label for label in known if label not in bounds]
+        if lacking:
+            raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
+        ends = np.stack([check_range(bounds[label], "bounds", shape=(2,)) for label in known], 1)[:, code]
+    elif not np.iterable(bounds) or len(bounds) != 2 or any(np.shape(v) not in ((), x.shape) for v in bounds):
+        raise ValueError(f"bounds: two numbers or two arrays of shape {x.shape} are needed, got {bounds!r:.60}")
+    else:
+        ends = np.stack(np.broadcast_arrays(*(np.atleast_1d(numbers(end, "bounds")) for end in bounds)))
+    outside = ~((ends[0] <= x) & (x <= ends[1]) & np.isfinite(ends).all(0))
     if outside.any():
-        k = int(outside.argmax())
-        low, high = rows[:, k]
-        raise ValueError(f"bounds: {low:g} to {high:g} at position {k}, where the loss is {x[k]:g}")
-    return rows
+        k, of = int(outside.argmax()), "loss" if name == "losses" else "difference first minus second"
+        hint = "attainable(costs, ...) gives the least and the largest that can occur"
+        low, high = np.broadcast_to(ends, (2, len(x)))[:, k]
+        raise ValueError(f"bounds: {low:g} to {high:g} at position {k}, where the {of} is {x[k]:g}; {hint}")
+    never = "" if name == "losses" else "cheaper" if ends.min() >= 0 else "dearer" if ends.max() <= 0 else ""
+    note = f"bounds= holds for the difference, first minus second: the first is taken to be never {never}."
+    return ends, (note,) if never else ()
 
 
-def _shares_of(strata, shares, n):
-    "The stratum of each example, and the weight of each stratum in the target."
-    if strata is None:
-        if shares is not None:
-            raise ValueError("shares: weights of strata, but strata= was not given")
-        return [None], np.zeros(n, np.intp), np.ones(1)
-    known, code = check_numbered(strata, "strata", n, ascending=True)
+def _shares_of(known, code, shares):
+    "The weight of each stratum in the target."
     if shares is None:
-        return known, code, np.bincount(code) / n
+        return np.bincount(code) / len(code)
+    if known == [None]:
+        raise ValueError("shares: weights of strata, but strata= was not given")
     unknown = [label for label in shares if label not in known and shares[label] != 0]
     lacking = [label for label in known if label not in shares]
     if unknown or lacking:
         what = f"no example of {unknown[0]!r}" if unknown else f"no weight for {lacking[0]!r}"
         raise ValueError(f"shares: {what}; give each stratum that has examples a weight, and only these")
-    weight = np.array([float(shares[label]) for label in known])
-    if not np.isfinite(weight).all():
-        raise ValueError(f"shares: finite weights are needed, got {weight[:5]}")
-    return known, code, weight
+    return check_range([shares[label] for label in known], "shares")
 
 
-def _stratum(x, w, cluster, low, high, heaviest):
+def _stratum(x, limits, w, cluster, heaviest):
     "Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss."
     if cluster is None:
         a, b = w * x, w
     else:
         a, b = np.bincount(cluster, w * x), np.bincount(cluster, w)
-        a, b = a[b > 0], b[b > 0]
-    if len(b) == 1 or not np.ptp(b):
+    if not np.ptp(b):
         a, n = np.unique(a, return_counts=True)
         b = np.full(len(a), b[0])
     elif len(np.unique(b[:1000])) == 1000:  # no two are alike
@@ -1646,81 +1538,70 @@ def _stratum(x, w, cluster, low, high, heaviest):
     else:
         unit, first = kinds([a, b])
         n, a, b = np.bincount(unit), a[first], b[first]
-    heavy, ends = b.max() if heaviest is None else heaviest, np.array([low, high])
+    heavy, ends = b.max() if heaviest is None else heaviest, np.array([limits[0].min(), limits[1].max()])
     return np.append(n, [0, 0]), np.append(a, heavy * ends), np.append(b, [heavy, heavy])
-
-
-def _check_heaviest(heaviest, w, clusters):
-    "The weight of the heaviest unit that can occur."
-    if heaviest is None:
-        return None
-    heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    if clusters is None and heaviest < w.max():
-        raise ValueError(f"heaviest: {heaviest:g}, but an example of weight {w.max():g} was seen")
-    return heaviest
 
 
 def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name):
     "The sample of losses, and notes."
-    w = check_weights(sample_weight, len(x))
-    w = np.ones(len(x)) if w is None else w
-    if w.any() and not w.all():  # rows of weight 0 are as if they were not there
-        kept, limits = w > 0, _row_bounds(x, bounds)
-        bounds = bounds if limits is None else tuple(limits[:, kept])
-        named = {"clusters": clusters, "strata": strata}
-        labels = [None if v is None else check_1d(v, of, len(x))[kept] for of, v in named.items()]
-        return _loss_sample(x[kept], w[kept], labels[0], bounds, labels[1], shares, heaviest, name)
-    labels, code, share = _shares_of(strata, shares, len(x))
-    ends, notes = _limits_of(x, bounds, labels, code, name)
-    cap = heaviest = _check_heaviest(heaviest, w, clusters)
-    scale = power_of_two(w, -1)
-    w, heaviest = w / scale, None if heaviest is None else heaviest / scale
-    known = cluster = None
+    w, n = check_weights(sample_weight, len(x)), len(x)
+    w = np.ones(n) if w is None else w
+    known, code, cluster = [None], np.zeros(n, np.intp), None
+    if strata is not None:
+        known, code = check_numbered(strata, "strata", n, ascending=True)
     if clusters is not None:
-        known, cluster = check_numbered(clusters, "clusters", len(x), ascending=True)
-    unit = power_of_two(ends.ravel(), -1)
-    parts, worst, most, limits = [], [], [], _row_bounds(x, bounds)
+        cluster = check_numbered(clusters, "clusters", n, ascending=True)[1]
+    limits, notes = _limits_of(x, bounds, known, code, name)
+    if heaviest is not None and check_range(heaviest, "heaviest", 0, shape=()) < w.max() and cluster is None:
+        raise ValueError(f"heaviest: {heaviest:g}, but an example of weight {w.max():g} was seen")
+    at = lambda rows: limits if limits.shape[1] == 1 else limits[:, rows]
+    kept = w > 0
+    if not kept.any():
+        raise ValueError("sample_weight: all are 0")
+    if not kept.all():  # rows of weight 0 are as if they were not there
+        used, code = np.unique(code[kept], return_inverse=True)
+        x, w, limits, known = x[kept], w[kept], at(kept), [known[k] for k in used]
+        cluster = None if cluster is None else cluster[kept]
+    share = _shares_of(known, code, shares)
+    unit, scale = power_of_two(limits.ravel(), -1), power_of_two(w, -1)
+    x, limits, w, heavy = x / unit, limits / unit, w / scale, None if heaviest is None else heaviest / scale
+    parts, worst, most, count = [], [], [], 0
     for s in range(len(share)):
-        rows = np.flatnonzero((code == s) & (w > 0))  # all are 0, or none is
+        rows = np.flatnonzero(code == s)
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
-        if not len(units):
-            raise ValueError("sample_weight: all are 0" + (" in one of the strata" if len(share) > 1 else ""))
         if len(units) == 1 < len(rows):
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
-        parts.append(_stratum(x[rows] / unit, w[rows], own, *ends[s] / unit, heaviest))
-        if bounds is not None and heaviest is None:
-            possible = ends[s][:, None] if limits is None else limits[:, rows]
-            most.append(_most(x[rows] / unit, possible / unit, w[rows], own))
-            if limits is not None:
-                worst.append([(most[s][0] ** k).sum() for k in (2, 3)])
-            most[s][0] *= abs(share[s]) / w[rows].sum()
+        count += len(units)
+        parts.append(_stratum(x[rows], at(rows), w[rows], own, heavy))
+        if bounds is not None and heavy is None:
+            far, costly = _most(x[rows], at(rows), w[rows], own)
+            worst.append([far @ far, (far * far) @ far])
+            most.append((far * abs(share[s]) / w[rows].sum(), costly))
     m, a, b = _padded(parts)
-    if cluster is not None:
-        notes += (
-            f"{len(known)} clusters are the units. " + estimand("cluster sizes", "weight of a unit", cap),
-        )
-    differ = np.ptp(w[w > 0]) > 0 or (heaviest is not None and heaviest > w.max())
-    kind = "clusters" if cluster is not None else "weights" if differ else "strata"
-    if kind == "weights":
-        notes += (estimand("weights", "weight", cap),)
-    plain_b = bool((b[b > 0] == b.max()).all())
-    if plain_b and kind != "clusters":
-        kind = "strata" if len(share) > 1 else _kind(a)
-    size = b.max() if plain_b else 1.0
-    kind, powers = "range seen" if bounds is None else kind, np.array([2, 3])
+    alike = bool((b[b > 0] == b.max()).all())
+    kind = "clusters" if clusters is not None else "weights" if not alike else "strata"
+    if kind == "clusters":
+        said = estimand("cluster sizes", "weight of a unit", heaviest)
+        notes += (f"{count} clusters are the units. " + said,)
+    elif kind == "weights":
+        notes += (estimand("weights", "weight", heaviest),)
+    elif len(share) == 1:
+        kind = _kind(a)
+    size, powers = b.max() if alike else 1.0, np.array([2, 3])
+    kind = "range seen" if bounds is None else kind
     worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
-    a, b = a / size * share[:, None], None if plain_b else b
+    a, b = a / size * share[:, None], None if alike else b
     return Sample(m, a, b, unit, kind, None, worst, _sizes(most)), notes
 
 
 def _most(x, limits, w, cluster):
-    "(2, U) the most that each unit can be away from the mean, and whether a row of it is half as far."
+    "The most that each unit can be away from the mean, and whether a row of it is half as far (U,)."
     mean = (w * x).sum() / w.sum()
-    far = np.abs(limits - mean).max(0)
+    far = np.maximum(limits[1] - mean, mean - limits[0])
     most, costly = w * far, np.abs(x - mean) >= far / 2
     if cluster is not None:
         most, costly = np.bincount(cluster, most), np.bincount(cluster, costly) > 0
-    return np.stack([most, costly])
+    return most, costly
 
 
 def _sizes(most):
@@ -2024,8 +1905,26 @@ def _alike(one, other):
     return bool((np.abs(one - other).max(-1) <= 1e-9 * np.abs(one).max(-1)).all())
 
 
-def _from_unit(t, least, most):
-    "Levels from least to most, which may be infinite, as t goes from 0 to 1."
+def from_unit(t: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Levels from least to most, which may be infinite, as t goes from 0 to 1.
+
+    Parameters
+    ----------
+    t : array
+        from 0 to 1
+    least, most : array
+        ends of the levels, the upper one may be infinite
+
+    Returns
+    -------
+    ndarray
+        what t is broadcast to
+
+    Examples
+    --------
+    >>> from_unit(np.array([0.0, 0.5]), np.ones(2), np.array([3.0, np.inf])).tolist()
+    [1.0, 2.0]
+    """
     width = np.where(np.isfinite(most), most - least, 0.0)
     with np.errstate(divide="ignore"):
         return least + np.where(np.isfinite(most), t * width, t / (1 - t))
@@ -2086,12 +1985,6 @@ def monotone_interval(
     >>> round(float(low), 3), round(float(high), 3)
     (0.811, 0.999)
     """
-    if not isinstance(metric, Metric):
-        raise ValueError(f"metric: one of METRICS is needed, METRICS['mcc'] say, got {metric!r:.60}")
-    tables, confidence = numbers(tables, "tables"), check_confidence(confidence)
-    prevalence = None if prevalence is None else numbers(prevalence, "prevalence")
-    if tables.shape[-2:] != (2, 2):
-        raise ValueError(f"tables: (..., 2, 2) whole counts are needed, got shape {tables.shape}")
     shape, rows, law, each = _rows_of_tables(metric, tables, prevalence, arguments)
     tail, sign = (1 - confidence) / 2, 1 if metric.greater_is_better else -1
     ends = [_monotone_end(metric, side, rows, law, each, tail) for side in (-sign, sign)]
@@ -2138,13 +2031,13 @@ def _monotone_end(metric, side, tables, law, arguments, tail):
 
     def excess(t, row):
         row = np.asarray(row, int)
-        return chance(_from_unit(t, least[row], most[row]), row) - tail
+        return chance(from_unit(t, least[row], most[row]), row) - tail
 
     rows = np.arange(len(tables))
     ends = np.full(len(rows), 1e-12), np.full(len(rows), 1 - 1e-12)
     found = elementwise.find_root(excess, ends, args=(rows,), tolerances={"xatol": 1e-11})
     edge = 1.0 if sign * side > 0 else 0.0
-    return _from_unit(np.where(found.success, found.x, edge), least, most)
+    return from_unit(np.where(found.success, found.x, edge), least, most)
 
 
 def _monotone_chance(metric, side, tables, law, arguments):

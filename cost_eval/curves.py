@@ -515,39 +515,6 @@ def outperformance_curve_auc(
     score = plain(shares.mean(0))
     return (score, plain(shares.std(0, ddof=1) / np.sqrt(_GROUPS))) if return_error else score
 
-# %% ../nbs/51_curves.ipynb #9301ffbf
-def _tail_integrals(z):
-    "Matrix of g -> t times the integral of g(s) / s^2 from s = t = expit(z) to 1, for values on the grid."
-    n, h = len(z), z[1] - z[0]
-    s, weights = np.polynomial.legendre.leggauss(8)
-    s, weights = (s + 1) / 2, weights / 2 * h
-    cells = np.zeros((n, n))
-    for j in range(n - 1):
-        k = min(max(j - 1, 0), n - 4)
-        x = np.arange(4)
-        for m in x:
-            others = x[x != m]
-            basis = np.prod((s[:, None] + j - k - others) / (m - others), axis=1)
-            cells[j, k + m] = (weights * basis * np.exp(-(z[j] + h * s))).sum()
-    cells[-1, -1] = np.exp(-z[-1])  # beyond the grid g is taken as constant
-    return expit(z)[:, None] * np.cumsum(cells[::-1], axis=0)[::-1]
-
-
-def _solve_point_table(reach=16.0, step=0.25, refine=2, tolerance=1e-8, max_iterations=200) -> np.ndarray:
-    "G at log odds from -reach to reach (rows: FPR, columns: recall); the grid is `refine` times as fine."
-    z = np.linspace(-reach, reach, 2 * round(reach / step) * refine + 1)
-    t, to_the_end = expit(z), _tail_integrals(z)
-    one_point = np.outer(t, 1 - t)
-    g = one_point
-    for _ in range(max_iterations):
-        upper = to_the_end @ g @ to_the_end.T
-        lower = (to_the_end @ g[::-1, ::-1] @ to_the_end.T)[::-1, ::-1]
-        new = one_point + upper + lower
-        change, g = np.abs(new - g).max(), new
-        if change < tolerance:
-            return g[::refine, ::refine]
-    raise RuntimeError(f"the recursion still changes by {change:.1e} after {max_iterations} iterations")
-
 # %% ../nbs/51_curves.ipynb #106a12e8
 _REACH, _STEP = 16.0, 0.25
 

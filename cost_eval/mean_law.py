@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy.fft import next_fast_len
-from scipy.special import betainc, betaincc, expit
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, expit, ndtr
 from scipy.stats import beta, norm
 
-from .core import blocks, check_integer, check_range, numbers
+from .core import blocks
 
 # %% ../nbs/08_mean_law.ipynb #69b2fdf9
 #| code-fold: true
@@ -141,19 +141,10 @@ def _bins(*distances, fine=_FINE):
     for distance in distances:
         level = np.maximum(distance / max(distance.max(), 1e-300), 1e-9)
         code = code * _LEVELS - np.rint(fine * np.log(level)).astype(np.int64)
-    return _dense(code)
+    return np.unique(code, return_inverse=True)[1].ravel()
 
 
 _LEVELS = 416  # bins of one distance, more than 20 log(1e9)
-
-
-def _dense(code):
-    "The same classes numbered 0, 1, ... without a gap."
-    if code.max() > 2**25:
-        return np.unique(code, return_inverse=True)[1].ravel()
-    number = np.zeros(code.max() + 1, np.intp)
-    number[code] = 1
-    return (np.cumsum(number) - 1)[code]
 
 
 def _few(values):
@@ -162,18 +153,6 @@ def _few(values):
         return None
     distinct = np.unique(values)
     return (distinct, np.searchsorted(distinct, values)) if len(distinct) <= 64 else None
-
-
-def _checked(axes, n, a, b, **levels):
-    "Units of one shape with so many axes, and something for each of their rows, as arrays of numbers."
-    n, a, b = (numbers(part, name) for part, name in ((n, "n"), (a, "a"), (b, "b")))
-    if n.ndim != axes or not n.shape == a.shape == b.shape:
-        raise ValueError(f"n, a, b: one shape of {axes} axes is needed, got {n.shape}, {a.shape}, {b.shape}")
-    found = [numbers(value, name) for name, value in levels.items()]
-    for name, value in zip(levels, found):
-        if value.shape != n.shape[:1]:
-            raise ValueError(f"{name}: one for each of {len(n)} rows is needed, got shape {value.shape}")
-    return n, a, b, *found
 
 
 def compressed(
@@ -211,17 +190,13 @@ def compressed(
     >>> len(n) < 2000, round(n.sum()), round(float((n * a).sum() / n.sum()), 3)
     (True, 100000, 0.5)
     """
-    n, a, b = _checked(1, n, a, b)
-    ends = check_range(low, "low", ends="[]", shape=()), check_range(high, "high", ends="[]", shape=())
-    fine = check_integer(fine, "fine", 1, _FINE)
-    worth = a / b
-    to_ends = a - ends[0] * b, ends[1] * b - a
+    worth, to_ends = a / b, (a - low * b, high * b - a)
     for fixed, moving, distances in ((b, a, to_ends), (worth, b, (b, b.max() - b))):
         if (few := _few(fixed)) is None:
             continue
         values, kind = few
         bins = _bins(*distances, fine=fine)
-        bins = _dense(kind * (bins.max() + 1) + bins)
+        bins = np.unique(kind * (bins.max() + 1) + bins, return_inverse=True)[1].ravel()
         of = np.zeros_like(bins)
         of[bins] = kind
         bin_, points, numbers = _two_points(bins, n, moving)
@@ -381,24 +356,27 @@ def _one_level(n, a, b, tail):
     if len(rows):
         n, a, b, tail, low, high = (part[rows] for part in (n, a, b, tail, low, high))
         log_tail = lambda x, busy: _log_above(n[busy], a[busy], b[busy], x)
-        start = _first_guess(n, a, b, tail)
+        start = _about(n, a, b, norm.isf(tail))
         low, high = _bracketed(log_tail, start, low, high, np.log(tail))
         start = np.where((start > low) & (start < high), start, (low + high) / 2)
         found[rows] = _newton(log_tail, start, low, high, np.log(tail))
     return found + origin
 
 
-def _first_guess(n, a, b, tail):
-    "About where the level is: the tilted mean as far out as the normal quantile; near the mean for ratios."
-    z, found = norm.isf(tail), np.empty(len(n))
-    if not (b == 1).all():
-        mean, sd = _around(n, a, b)
-        return mean + z * sd
-    for block in blocks(len(n), 4000 * n.shape[1]):
-        shape = _one_more(n[block], a[block], b[block])[0]
-        curve = _tilted(shape, a[block])
-        found[block] = _interpolated(z[block, None], _deviation(curve), curve.mean)[:, 0]
-    return found
+def _about(n, a, b, z):
+    """About where the law of the ratio with one more unit worth the most is z deviations of a normal law out: of
+    a Beta law with its ends, mean and variance, of a normal one where there is no end or much was seen.
+    """
+    (low, high), (mean, sd) = _ratios(n, a, b), _around(n, a, b)
+    with np.errstate(all="ignore"):
+        width = high - low
+        part = (mean - low) / width
+        p, q = (side * part * (1 - part) * (width / sd) ** 2 for side in (part, 1 - part))
+        share, beyond = np.empty(np.broadcast_shapes(z.shape, p.shape)), ndtr(-np.abs(z))
+        betaincinv(p, q, beyond, out=share, where=z < 0)
+        betainccinv(p, q, beyond, out=share, where=z >= 0)
+        level = low + width * share
+    return np.where(np.isfinite(level) & (np.minimum(p, q) < 1e4), level, mean + z * sd)
 
 
 def _bracketed(log_tail, start, low, high, target):
@@ -418,64 +396,10 @@ def _bracketed(log_tail, start, low, high, target):
             busy = busy[~beyond]
     return found
 
-# %% ../nbs/08_mean_law.ipynb #27ced219
-#| code-fold: true
-#| code-summary: "Where a law has its mass"
-class _Curve(NamedTuple):
-    "Points of a law: exponential tilt, the mean under it, and how far down the log density is there."
-
-    tilt: np.ndarray
-    mean: np.ndarray
-    depth: np.ndarray
-
-
-def _tilted(shape, c):
-    "The curve (N, G) of the mean of costs c (N, C) under Dirichlet(shape)."
-    total, used = shape.sum(-1, keepdims=True), shape > 0
-    centre = (shape * c).sum(-1, keepdims=True) / total
-    d = np.where(used, c - centre, 0)
-    unit = np.abs(d).max(-1, keepdims=True)  # what never happens may be far beyond
-    d = d / unit
-    sd = np.sqrt((shape * d * d).sum(-1, keepdims=True) / total / (total + 1))
-    sides = []
-    for end in (d.min(-1, keepdims=True), d.max(-1, keepdims=True)):
-        first = np.log(np.abs(end) / (total * sd)) - 6
-        t = np.exp(first + np.linspace(0, 1, 120) * (52 - first))
-        theta = t / (1 + t) / end
-        g = np.where((d == end)[:, None], 1 / (1 + t)[..., None], 1 - d[:, None] * theta[..., None])
-        weight = np.where(used[:, None], shape[:, None] / g, 0)
-        mean = (weight * d[:, None]).sum(-1) / weight.sum(-1)
-        left = total / weight.sum(-1)  # 1 - mean theta
-        logs = np.where(used[:, None], shape[:, None] * np.log(g), 0).sum(-1)
-        tilt = _divided(total * theta / left, unit)
-        sides.append(_Curve(tilt, mean * unit + centre, logs - total * np.log(left)))
-    return _Curve(*(np.concatenate([a[:, ::-1], b], 1) for a, b in zip(*sides)))
-
-
-def _divided(tilt, unit):
-    "Tilts in another unit; those beyond all numbers are the largest number."
-    with np.errstate(over="ignore"):
-        return np.clip(tilt / unit, -1e300, 1e300)
-
-
-def _deviation(curve):
-    "How far out each point of a curve is, in deviations of a normal law (N, G)."
-    with np.errstate(invalid="ignore"):
-        found = np.sign(curve.tilt) * np.sqrt(2 * curve.depth)
-    return np.maximum.accumulate(np.nan_to_num(found), axis=1)
-
-
-def _interpolated(x, xp, fp):
-    "np.interp row by row: x (N, Q), xp and fp (N, G)."
-    k = np.clip((x[:, :, None] >= xp[:, None]).sum(-1) - 1, 0, xp.shape[1] - 2)
-    x0, x1, f0, f1 = (np.take_along_axis(part, at, 1) for part in (xp, fp) for at in (k, k + 1))
-    share = np.divide(x - x0, x1 - x0, out=np.zeros(x.shape), where=x1 > x0)
-    return f0 + np.clip(share, 0, 1) * (f1 - f0)
-
 # %% ../nbs/08_mean_law.ipynb #358b5a95
 #| code-fold: true
 #| code-summary: "The law of a sum, on a lattice"
-_DEVIATIONS = np.arange(-5.5, 7.01, 0.5)  # where each law is integrated, in deviations of a normal one
+_DEVIATIONS = np.arange(-5.4, 7.21, 0.45)  # where each law is integrated, in deviations of a normal one
 _PARTS = np.arange(16) / 16  # of the way from one of them to the next
 _STEP = 0.003 * norm.isf(0.05)  # of the lattice, times the samples, in standard deviations of the sum
 _FEW = 64  # units, so that what one of them does is seen
@@ -486,15 +410,9 @@ def _sample_laws(n, a, b):
     "Laws of the means of samples (N, C): levels (N, G), the chance of each, and standard deviations (N,)."
     shape, worth = _one_more(n, a, b)
     mean, sd = _around(n, a, b)
-    weight = np.where(b > 0, shape, 0.0)
-    mass = (shape * b).sum(-1, keepdims=True) / weight.sum(-1, keepdims=True)
-    plain = (b == 1).all(-1, keepdims=True)  # of a row, not of a unit: weights may be in any unit
-    about = mean[:, None] + (a - mean[:, None] * b) / mass
-    curve = _tilted(weight, np.where(plain, a, about))  # where b varies: nearly
-    deviation, rising = _deviation(curve), np.maximum.accumulate(curve.mean, axis=1)
-    x = _interpolated(np.broadcast_to(_DEVIATIONS, (len(n), len(_DEVIATIONS))), deviation, rising)
+    x = _about(n, a, b, _DEVIATIONS[:, None]).T
     if n.shape[1] <= _FEW:  # at what a unit is worth a law may have a corner
-        corners = np.where(weight > 0, worth, mean[:, None])
+        corners = np.where((shape > 0) & (b > 0), worth, mean[:, None])
         x = np.concatenate([x, np.clip(corners, x[:, :1], x[:, -1:])], 1)
     low, high = (end[:, None] for end in _ratios(n, a, b))
     ends = (np.where(np.isfinite(end), end, x[:, side, None]) for end, side in ((low, 0), (high, -1)))
@@ -506,7 +424,7 @@ def _resolved(n, a, b, shape, x):
     "Levels of samples, some more where there is too much of a law between two, with log chances and slopes."
     found = np.stack([x, *_log_shares(n, a, b, shape, x)])
     few = (n.shape[1] <= _FEW) & (b != 1).any(-1)  # which unit is one more may change on the way
-    most = np.where(few, 0.02, 0.25)[:, None]
+    most = np.where(few, 0.02, 0.1)[:, None]
     for _ in range(10):
         fall, share = np.diff(found[1]), np.exp(found[1])
         row, cell = np.nonzero((np.diff(share) < -most) | (fall < _STEEP) & (share[:, :-1] > 1e-8))
@@ -684,8 +602,9 @@ def _merged(n, a, b) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _patterns(n, a, b):
-    """Rows (N, S, C) by which of their strata are uncertain: positions of rows, of strata, and the sum (N,)
-    of the certain ones, and of those that are beyond the last digit of the least certain.
+    """Rows (N, S, C) by which of their strata are uncertain: positions of rows, the sum of the certain ones
+    (and of those that are beyond the last digit of the least certain), and the units of the uncertain ones,
+    (N, C) of one, else (N, S, C).
     """
     flat = (part.reshape(-1, part.shape[-1]) for part in (n, a, b))
     low, high = (part.reshape(n.shape[:2]) for part in _ratios(*flat))
@@ -697,10 +616,13 @@ def _patterns(n, a, b):
     kinds, kind = np.unique(open_, axis=0, return_inverse=True)
     for k, pattern in enumerate(kinds):
         rows = np.flatnonzero(kind.ravel() == k)
-        yield rows, np.flatnonzero(pattern), fixed[rows]
+        parts = tuple(part[rows][:, pattern] for part in (n, a, b))
+        if pattern.sum() == 1:
+            parts = _merged(*(part[:, 0] for part in parts))
+        yield rows, fixed[rows], *parts
 
 
-def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.ndarray) -> np.ndarray:
+def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: np.ndarray) -> np.ndarray:
     """The level that an uncertain sum of means exceeds with a given chance.
 
     Parameters
@@ -723,24 +645,19 @@ def upper_level(n: np.ndarray, a: np.ndarray, b: np.ndarray, tail: float | np.nd
     >>> round(float(upper_level(*one)[0]), 6)  # Clopper-Pearson's upper end for 2 of 20
     0.316983
     """
-    n, a, b, tail = _checked(3, n, a, b, tail=tail)
     unit = np.abs(a).max((-1, -2), keepdims=True)
     unit = np.where(unit > 0, unit, 1.0)
     a, found = a / unit, np.empty(len(n))
-    for rows, strata, fixed in _patterns(n, a, b):
-        parts = n[rows][:, strata], a[rows][:, strata], b[rows][:, strata]
-        if len(strata) == 0:
-            found[rows] = fixed
-        elif len(strata) == 1:
-            found[rows] = fixed + _one_level(*_merged(*(part[:, 0] for part in parts)), tail[rows])
-        else:
-            found[rows] = fixed + _sum_level(*parts, tail[rows])
+    for rows, fixed, n, a, b in _patterns(n, a, b):
+        if n.ndim == 2:
+            fixed = fixed + _one_level(n, a, b, tail[rows])
+        elif n.shape[1]:
+            fixed = fixed + _sum_level(n, a, b, tail[rows])
+        found[rows] = fixed
     return found * unit[:, 0, 0]
 
 
-def share_above(
-    n: np.ndarray, a: np.ndarray, b: np.ndarray, x: float | np.ndarray
-) -> np.ndarray:
+def share_above(n: np.ndarray, a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The chance that an uncertain sum of means is at or above a level.
 
     Parameters
@@ -761,19 +678,15 @@ def share_above(
     >>> round(float(share_above(*two, np.array([0.0]))[0]), 2)  # 1 error of 4 against 2 of 4
     0.5
     """
-    n, a, b, x = _checked(3, n, a, b, x=x)
     unit = np.abs(a).max((-1, -2))
     unit = np.where(unit > 0, unit, 1.0)
     a, x, found = a / unit[:, None, None], x / unit, np.empty(len(n))
-    for rows, strata, fixed in _patterns(n, a, b):
-        parts = n[rows][:, strata], a[rows][:, strata], b[rows][:, strata]
+    for rows, fixed, n, a, b in _patterns(n, a, b):
         level = x[rows] - fixed
-        if len(strata) == 0:
-            found[rows] = level <= 0
-        elif len(strata) == 1:
-            found[rows] = np.exp(_log_above(*_merged(*(part[:, 0] for part in parts)), level)[0])
+        if n.ndim == 2:
+            found[rows] = np.exp(_log_above(n, a, b, level)[0])
         else:
-            found[rows] = _sum_share(*parts, level)
+            found[rows] = _sum_share(n, a, b, level) if n.shape[1] else level <= 0
     return found
 
 # %% ../nbs/08_mean_law.ipynb #betslaw2

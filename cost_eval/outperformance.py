@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from .confusion import ConfusionCounts
-from .core import Axes, Matrix, Numbers, Priors, Rng, VBox, Value
+from .core import Axes, Matrix, Numbers, Priors, VBox, Value
 from .costs import Costs
 
 # %% auto #0
 __all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperformance', 'naive_outperformance',
-           'outperformance_value', 'outperformance_of_cost', 'OutperformanceInterval', 'outperformance_interval',
-           'plot_unit_square', 'explore_outperformance']
+           'outperformance_value', 'outperformance_of_cost', 'outperformance_interval', 'plot_unit_square',
+           'explore_outperformance']
 
 # %% ../nbs/50_outperformance.ipynb #33a79291
 from collections.abc import Callable
@@ -23,25 +23,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bootstrap import METHODS, MONOTONE, monotone_interval
+from .bootstrap import METHODS, MONOTONE, Interval, from_unit, monotone_interval
 from .confusion import BinaryCounts
 from cost_eval.core import (
-    Result,
     aligned,
     blocks,
     check_choice,
     check_confidence,
     check_costs,
     check_counts,
-    check_integer,
     check_range,
     check_within,
     costs_and_priors,
-    generator,
     last_true,
     optional_import,
     plain,
-    result,
     tanh_sinh,
 )
 from .metrics import METRICS, Metric
@@ -137,19 +133,16 @@ def add_reference(reference: Reference) -> Reference:
 def _checked(reference: Reference) -> Reference:
     "The reference, if on a grid its functions look like quantiles and distributions on [0, 1]."
     grid = np.linspace(0, 1, 65)
-    recall = np.asarray(reference.recall(grid), float)
-    if recall.shape != grid.shape or not ((recall >= 0) & (recall <= 1)).all() or (np.diff(recall) < 0).any():
-        raise ValueError(
-            f"reference: recall(s) of {reference.name!r} must rise from s = 0 to 1 and stay in [0, 1]; "
-            "a distribution of error rates needs the support [0, 1]"
-        )
+    recall = np.asarray(reference.recall(grid), float) + 0 * grid
     share = np.asarray(reference.fpr_cdf(grid[:, None], recall), float) + 0 * recall
-    rises = (np.diff(share, axis=0) >= -1e-6).all() and (share[-1] >= 1).all()
-    if not rises or not ((share >= 0) & (share <= 1)).all():
-        raise ValueError(
-            f"reference: fpr_cdf(fpr, recall) of {reference.name!r} must rise from fpr = 0 to 1 and be 1 at "
-            "the end; a distribution of error rates needs the support [0, 1]"
-        )
+    good = {
+        "recall(s)": (np.diff(recall) >= 0).all(),
+        "fpr_cdf(fpr, recall)": (np.diff(share, axis=0) >= -1e-6).all() and (share[-1] >= 1).all(),
+    }
+    for (what, rises), values in zip(good.items(), (recall, share)):
+        if not rises or not ((values >= 0) & (values <= 1)).all():
+            end = "" if values is recall else " and be 1 at the end"
+            raise ValueError(f"reference: {what} of {reference.name!r} must rise inside [0, 1]{end}")
     return reference
 
 # %% ../nbs/50_outperformance.ipynb #b81c1cf1
@@ -158,33 +151,27 @@ _up_to_recall = lambda fpr, recall: np.minimum(fpr / np.maximum(recall, 1e-300),
 add_reference(Reference("better than chance", np.sqrt, _up_to_recall, _triangle_share, diagonal=True))
 
 # %% ../nbs/50_outperformance.ipynb #b33791ab
-def _find_reference(reference):
-    "A `Reference`, or a sampler, for what the caller gave."
+def _find_reference(reference) -> Reference:
+    "The `Reference` for what the caller gave."
+    if isinstance(reference, tuple) and len(reference) == 2:
+        reference = _product(*reference)
     if isinstance(reference, Reference):
         return _checked(reference)
-    if callable(reference):
-        return reference
-    if isinstance(reference, str):
-        return REFERENCES[check_choice(reference, REFERENCES, "reference")]
-    if isinstance(reference, tuple) and len(reference) == 2:
-        return _product(*reference)
-    raise ValueError(
-        f"reference: expected one of {sorted(REFERENCES)}, a pair of distributions with cdf and ppf "
-        f"(of FPR and FNR), a sampler f(n, rng) -> fpr, fnr, or a Reference; got {reference!r:.80}"
-    )
+    if not isinstance(reference, str):
+        raise ValueError(
+            f"reference: expected one of {sorted(REFERENCES)}, a pair of distributions with cdf and ppf "
+            f"(of FPR and FNR), or a Reference; got {reference!r:.80}"
+        )
+    return REFERENCES[check_choice(reference, REFERENCES, "reference")]
 
 
 def _product(of_fpr, of_fnr) -> Reference:
     "The reference of independent error rates."
-    for name, distribution in (("FPR", of_fpr), ("FNR", of_fnr)):
-        if not (hasattr(distribution, "cdf") and hasattr(distribution, "ppf")):
-            raise ValueError(f"reference: the {name}'s distribution has no cdf and ppf: {distribution!r:.80}")
-        below, inside = distribution.cdf(-1e-12), distribution.cdf(1)
-        if below > 0 or not inside >= 1:
-            raise ValueError(
-                f"reference: the distribution of the {name} must have the support [0, 1]; it has "
-                f"{below:.3g} of its mass below 0 and {1 - inside:.3g} above 1"
-            )
+    for name, law in (("FPR", of_fpr), ("FNR", of_fnr)):
+        if not (hasattr(law, "cdf") and hasattr(law, "ppf")):
+            raise ValueError(f"reference: the {name}'s distribution has no cdf and ppf: {law!r:.80}")
+        if law.cdf(-1e-12) > 0 or not law.cdf(1) >= 1:
+            raise ValueError(f"reference: the distribution of the {name} must have the support [0, 1]")
     return Reference("product", lambda s: 1 - of_fnr.ppf(1 - s), lambda fpr, recall: of_fpr.cdf(fpr))
 
 # %% ../nbs/50_outperformance.ipynb #d1c3acc0
@@ -303,10 +290,16 @@ def _piece(left, right, good, reference: Reference):
     return (reference.fpr_cdf(fpr, recall) * (s1 - s0) * weights).sum(0)
 
 # %% ../nbs/50_outperformance.ipynb #2b344ecb
-def _share_worse(metric, value, pi, arguments, reference, draw, line):
+def _score(metric, value, pi, arguments, reference):
+    "The score of any values: `_share_worse`, NaN where the value is."
+    unknown = np.isnan(value)
+    share = _share_worse(metric, np.where(unknown, 0.0, value), pi, arguments, reference)
+    return plain(np.where(unknown, np.nan, share))
+
+
+def _share_worse(metric, value, pi, arguments, reference):
     "P(metric < value) or, if smaller is better, P(metric > value)."
-    if draw is not None:
-        return _empirical(metric, value, pi, arguments, draw)
+    line = metric.line(pi, **arguments)
     if line is not None and reference.half_plane is not None:
         m, n = line
         finite = np.where(np.isinf(value), 0, value)
@@ -318,44 +311,18 @@ def _share_worse(metric, value, pi, arguments, reference, draw, line):
         return _quadrature(metric, value, pi, arguments, reference)
     return below if metric.greater_is_better else 1 - below
 
-
-def _empirical(metric, value, pi, arguments, draw):
-    "Share of a sample of error rates that is worse than each value; one sort for each prevalence."
-    if any(a.size > 1 for a in _sizes(arguments)):
-        raise ValueError("metric arguments: with a sampler as reference give single numbers; loop over them")
-    value, pi = np.broadcast_arrays(value, pi)
-    out, sign, (fpr, fnr) = np.empty(value.shape), 1 if metric.greater_is_better else -1, draw
-    for p in np.unique(pi):
-        drawn = np.sort(sign * metric.at_rates(1 - fnr, fpr, p, **arguments))  # NaN at the end: not beaten
-        out[pi == p] = np.searchsorted(drawn, sign * value[pi == p]) / len(drawn)
-    return out
-
-
-def _draw(reference, n_samples, rng):
-    "None for a `Reference`; error rates from the caller's sampler, checked."
-    if isinstance(reference, Reference):
-        return None
-    n_samples = check_integer(n_samples, "n_samples", 1)
-    rates = tuple(reference(n_samples, generator(rng)))
-    fpr, fnr = (np.asarray(r, float).ravel() for r in rates) if len(rates) == 2 else ([], [])
-    if len(fpr) != len(fnr) or not len(fpr) or not all(((r >= 0) & (r <= 1)).all() for r in (fpr, fnr)):
-        raise ValueError("reference: a sampler f(n, rng) must return two arrays of n rates between 0 and 1")
-    return fpr, fnr
-
 # %% ../nbs/50_outperformance.ipynb #cebd3640
 def outperformance(
     metric: str | Metric,
     value: Numbers,
     prevalence: Numbers,
     *,
-    reference: str | tuple[Any, ...] | Callable[..., Any] | Reference = "uniform",
-    n_samples: int = 100_000,
-    rng: Rng = None,
+    reference: str | tuple[Any, Any] | Reference = "uniform",
     **metric_args: Any,
 ) -> Value:
     """Outperformance score: the share of a reference's classifiers that are worse than the observed value.
 
-    Exact for a reference given by its distribution: closed forms for linear-fractional metrics, MCC, g-mean
+    Exact: closed forms for linear-fractional metrics, MCC, g-mean
     and odds ratio against the uniform reference, one-dimensional quadrature for the rest. Larger is better,
     also for metrics that are minimised. All array arguments broadcast.
 
@@ -367,13 +334,9 @@ def outperformance(
         observed value of the metric
     prevalence : float or array
         share of positives in the test set, strictly between 0 and 1
-    reference : str, tuple, Callable or Reference, default "uniform"
+    reference : str, tuple or Reference, default "uniform"
         a name in `REFERENCES` ("uniform", "better than chance"), a pair of distributions (of FPR and FNR, on
-        [0, 1]), a sampler f(n, rng) -> fpr, fnr, or a `Reference`
-    n_samples : int, default 100000
-        how many classifiers to draw from a sampler
-    rng : int or Generator, optional
-        for a sampler
+        [0, 1]), or a `Reference`
     **metric_args
         parameters of the metric: beta=2, cost_ratio=5, weight=.8, costs=CostMatrix(...) or an array (..., 2,
         2)
@@ -403,20 +366,16 @@ def outperformance(
     """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
-    line = metric.line(pi, **arguments)
     where = f"the range of {metric.name} at this prevalence"
     value = check_within(value, "value", *metric.limits(pi, **arguments), where)
-    share = _share_worse(metric, value, pi, arguments, reference, _draw(reference, n_samples, rng), line)
-    return plain(np.asarray(share, float))
+    return _score(metric, value, pi, arguments, reference)
 
 # %% ../nbs/50_outperformance.ipynb #c2d1be3f
 def naive_outperformance(
     metric: str | Metric,
     prevalence: Numbers,
     *,
-    reference: str | tuple[Any, ...] | Callable[..., Any] | Reference = "uniform",
-    n_samples: int = 100_000,
-    rng: Rng = None,
+    reference: str | tuple[Any, Any] | Reference = "uniform",
     **metric_args: Any,
 ) -> Value:
     """The outperformance score of the better of the two constant decisions, which look at nothing.
@@ -430,7 +389,7 @@ def naive_outperformance(
         name in `METRICS`, or a `Metric`
     prevalence : float or array
         share of positives
-    reference, n_samples, rng
+    reference
         as for `outperformance`
     **metric_args
         parameters of the metric
@@ -451,14 +410,12 @@ def naive_outperformance(
     >>> round(naive_outperformance("expected_cost", .01, costs=[[0, 1], [20, 0]]), 3)
     0.899
     """
-    found, pi = _find_metric(metric), _check_prevalence(prevalence)
-    arguments, options = _arguments(found, metric_args), {"reference": reference, "n_samples": n_samples}
-    seed = int(generator(rng).integers(2**32))
-    scores = []
-    for rate in (0.0, 1.0, 0.5):
-        value = np.asarray(found.at_rates(rate, rate, pi, **arguments), float)
-        scores.append(_score_or_nan(found, value, pi, rng=seed, **options, **metric_args))
-    return plain(np.where(np.isnan(scores[0]) & np.isnan(scores[1]), scores[2], np.fmax(*scores[:2])))
+    metric, pi = _find_metric(metric), _check_prevalence(prevalence)
+    arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
+    values = (metric.at_rates(rate, rate, pi, **arguments) for rate in (0.0, 1.0, 0.5))
+    nobody, everybody, coin = (_score(metric, value, pi, arguments, reference) for value in values)
+    best = np.fmax(nobody, everybody)
+    return plain(np.where(np.isnan(best), coin, best))
 
 # %% ../nbs/50_outperformance.ipynb #eb3aa618
 def outperformance_value(
@@ -466,9 +423,7 @@ def outperformance_value(
     score: Numbers,
     prevalence: Numbers,
     *,
-    reference: str | tuple[Any, ...] | Callable[..., Any] | Reference = "uniform",
-    n_samples: int = 100_000,
-    rng: Rng = None,
+    reference: str | tuple[Any, Any] | Reference = "uniform",
     **metric_args: Any,
 ) -> Value:
     """The value of a metric that reaches an outperformance score: the inverse, by bisection.
@@ -481,7 +436,7 @@ def outperformance_value(
         outperformance score wanted, between 0 and 1
     prevalence : float or array
         share of positives
-    reference, n_samples, rng
+    reference
         as for `outperformance`
     **metric_args
         parameters of the metric
@@ -497,27 +452,15 @@ def outperformance_value(
     """
     metric, pi = _find_metric(metric), _check_prevalence(prevalence)
     arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
-    draw, line = _draw(reference, n_samples, rng), metric.line(pi, **arguments)
     score = np.asarray(check_range(score, "score", 0, 1, ends="[]"))
-    scale = _scale(*metric.limits(pi, **arguments), metric.greater_is_better)
+    limits = metric.limits(pi, **arguments)
+    scale = lambda t: from_unit(t if metric.greater_is_better else 1 - t, *limits)
     shape = np.broadcast_shapes(score.shape, pi.shape, *(a.shape for a in _sizes(arguments)))
 
     def enough(t):
-        return _share_worse(metric, scale(t), pi, arguments, reference, draw, line) <= score
+        return _share_worse(metric, scale(t), pi, arguments, reference) <= score
 
     return plain(scale(last_true(enough, shape)))
-
-
-def _scale(low, high, greater_is_better: bool):
-    "A map of [0, 1] onto the range of a metric, from worst to best; infinite ranges as t / (1 - t)."
-
-    def scale(t):
-        t = t if greater_is_better else 1 - t
-        with np.errstate(divide="ignore", invalid="ignore"):
-            finite = low + (np.where(np.isinf(high), 0, high) - low) * t
-            return np.where(np.isinf(high), low + t / (1 - t), finite)
-
-    return scale
 
 # %% ../nbs/50_outperformance.ipynb #ca0e12d4
 def outperformance_of_cost(expected_cost: Numbers, costs: Costs, priors: Priors) -> Value:
@@ -577,27 +520,34 @@ def outperformance_of_cost(expected_cost: Numbers, costs: Costs, priors: Priors)
 def _sum_share(knots, z):
     """P(sum of independent B-splines with these rows of knots <= z), the sum running from 0 to 1: (50.9).
 
-    The class that spreads most stays as it is, the others are cells; then their mean and variance are set
-    right, so that what the cells lose is of fourth order wherever the sum is smooth.
+    The class that spreads most stays as it is, the others are added on a lattice; then their mean and variance
+    are set right, so that what the lattice loses is of fourth order wherever the sum is smooth.
     """
     knots = np.sort(knots, 1)[np.argsort(-_spread(knots))]
     if len(knots) == 1:
         return _spline_share(knots[0], z)
     if knots.shape == (2, 2):
         return _share_below(*knots[:, 1], z)
-    laws, known = [], {}
-    for n, row in enumerate(knots):  # rows of one shape (0/1 costs) are worked out once
-        cells, shape = 2**13 if n < 2 else 2**10 if n > 7 else 2**11, row / row[-1]
-        key = cells, shape.round(13).tobytes()
-        known[key] = known.get(key) or _cells(shape, cells)
-        laws.append((row[-1] * known[key][0], known[key][1]))
-    parts = [((edges[1:] + edges[:-1]) / 2, np.diff(below)) for edges, below in laws[1:]]
-    at, mass = _lattice([(points - row.mean(), mass) for row, (points, mass) in zip(knots[1:], parts)])
+    rest, widths = knots[1:], knots[1:, -1:]
+    spread = np.sqrt((_spread(rest) ** 2).sum())
+    size = 2**15 if len(rest) < 12 else 2**16
+    step = 48 * spread / size  # beyond 24 standard deviations are less than 1e-10: the law is log-concave
+    shapes, which = np.unique((rest / widths).round(13), axis=0, return_inverse=True)  # 0/1 costs: once
+    laws = [_cells(shape, 2**13 if len(rest) == 1 else 2**11 if len(rest) < 8 else 2**10) for shape in shapes]
+    wave = np.ones(size // 2 + 1, complex)
+    for (width,), k in zip(widths / step, which.ravel()):
+        cells = np.arange(width // 1 + 3)
+        mass = np.diff(np.interp((cells - 0.5) / width, *laws[k]))
+        wave *= np.fft.rfft(np.bincount(cells[:-1].astype(int) % size, mass, size))
+    first_cell = int(rest.mean(1).sum() / step) - size // 2
+    mass = np.roll(np.fft.irfft(wave, size), -first_cell)
+    at = np.flatnonzero(mass > 1e-16)
+    mass = mass[at] / mass[at].sum()
     at = at - at @ mass
-    at = at * np.sqrt((_spread(knots[1:]) ** 2).sum() / (at * at @ mass)) + knots[1:].mean(1).sum()
-    (edges, below), out = laws[0], [np.zeros(0)]
-    out += [np.interp(z[part, None] - at, edges, below) @ mass for part in blocks(len(z), 16 * len(at))]
-    return np.minimum(np.concatenate(out), 1.0)  # mass sums to one up to rounding
+    at = at * spread / np.sqrt(at * at @ mass) + rest.mean(1).sum()
+    first = _cells(knots[0], 2**13)
+    out = [np.interp(z[part, None] - at, *first) @ mass for part in blocks(len(z), 16 * len(at))]
+    return np.minimum(np.concatenate([np.zeros(0), *out]), 1.0)  # mass sums to one up to rounding
 
 # %% ../nbs/50_outperformance.ipynb #82e920f4
 def _spline_share(knots, z):
@@ -628,59 +578,6 @@ def _cells(knots, n):
     edges = np.unique(np.concatenate([knots, mean + spread * np.sinh(steps)]))
     return edges, _spline_share(knots, edges)
 
-
-def _lattice(laws):
-    "The sum of independent laws (points, masses) of mean zero, as points of equal distance and their masses."
-    if len(laws) == 1:
-        return laws[0]
-    n = 2 ** max(13, round(np.log2(len(laws)) / 2 + 12))
-    step = 2 * _reach(laws) / n
-    transform = np.ones(n // 2 + 1, complex)
-    for points, mass in laws:  # each point is shared between its two neighbours: the mean stays
-        low, part = np.floor(points / step).astype(int), points / step % 1
-        shared = np.bincount(low % n, mass * (1 - part), n) + np.bincount((low + 1) % n, mass * part, n)
-        transform *= np.fft.rfft(shared)
-    mass = np.fft.irfft(transform, n)
-    assert mass.min() > -1e-13 and abs(mass.sum() - 1) < 1e-12  # sums of masses, so nothing cancels
-    mass = np.where(mass > 1e-16, mass, 0.0)
-    return (step * n * np.fft.fftfreq(n))[mass > 0], mass[mass > 0] / mass.sum()
-
-
-def _reach(laws):
-    "How far from its mean the sum can be: beyond are less than 1e-10, by Chernoff's bound."
-    widths = [np.ptp(points) for points, _ in laws]
-    steep, reach = np.geomspace(1 / sum(widths), 300 / max(widths), 40), []
-    for sign in (1, -1):
-        growth = sum(np.log(np.exp(sign * steep[:, None] * points) @ mass) for points, mass in laws)
-        reach.append(((24 + growth) / steep).min())
-    return max(reach)
-
-# %% ../nbs/50_outperformance.ipynb #d43af648
-@result
-class OutperformanceInterval(Result):
-    """Outperformance score, and an interval for the score of the same classifier on an endless test set.
-
-    Attributes
-    ----------
-    score : float or array
-        of the test set as it is
-    low, high : float or array
-        ends of the interval
-    confidence : float
-        level of the interval
-    guarantee : str
-        what is known of the coverage: proved, conjectured, measured or none
-    notes : tuple of str
-        sentences about what the interval rests on
-    """
-
-    score: float
-    low: float
-    high: float
-    confidence: float
-    guarantee: str = ""
-    notes: tuple = ()
-
 # %% ../nbs/50_outperformance.ipynb #39f213e9
 def outperformance_interval(
     metric: str | Metric,
@@ -688,10 +585,9 @@ def outperformance_interval(
     *,
     prevalence: Numbers | None = None,
     confidence: float = 0.95,
-    reference: str | tuple[Any, ...] | Callable[..., Any] | Reference = "uniform",
-    rng: Rng = None,
+    reference: str | tuple[Any, Any] | Reference = "uniform",
     **metric_args: Any,
-) -> OutperformanceInterval:
+) -> Interval:
     """Interval for an outperformance score: that of the metric, mapped, for the score only rises with it.
 
     The two error rates are those of two samples, the classes, with one more example of each in the worst
@@ -711,37 +607,33 @@ def outperformance_interval(
         of the interval
     reference : default "uniform"
         as for `outperformance`
-    rng : int or Generator, optional
-        seed or generator, for a sampler as reference
     **metric_args
         parameters of the metric; costs with labels are aligned with the counts
 
     Returns
     -------
-    OutperformanceInterval
-        fields of shape (...); a score is nan where the metric is 0/0
+    Interval
+        for the score of the same classifier on an endless test set; `mean` is the score of this one, nan
+        where the metric is 0/0
 
     Examples
     --------
-    >>> found = outperformance_interval("f_beta", [[150, 30], [5, 15]])
-    >>> round(found.score, 3), round(found.low, 2), round(found.high, 2)
-    (0.909, 0.81, 0.95)
+    >>> outperformance_interval("f_beta", [[150, 30], [5, 15]])
+    Interval(0.8114 to 0.9515, mean 0.9093, clopper_pearson, 95%)
     """
     metric, confidence = _find_metric(metric), check_confidence(confidence)
-    arguments, seed = _arguments(metric, metric_args), int(generator(rng).integers(2**32))
+    arguments, reference = _arguments(metric, metric_args), _find_reference(reference)
     table = _whole_table(counts, metric_args.get("costs"))
     size = table.sum(-1)
     pi = size[..., 1] / size.sum(-1) if prevalence is None else _check_prevalence(prevalence)
-    options = {"reference": reference, "rng": seed, **metric_args}
     rates = table[..., 1, 1] / size[..., 1], table[..., 0, 1] / size[..., 0]
-    value = np.asarray(metric.at_rates(*rates, pi, **arguments), float)
-    score = _score_or_nan(metric, value, pi, **options)
     ends = monotone_interval(metric, table, pi, confidence, **arguments)
-    guarantee = MONOTONE if metric.line(pi, **arguments) is None else _STRATA
-    limits = metric.limits(pi, **arguments)
-    ends = [outperformance(metric, np.clip(end, *limits), pi, **options) for end in ends]
+    values = metric.at_rates(*rates, pi, **arguments), *ends
+    score, *ends = (_score(metric, value, pi, arguments, reference) for value in values)
     low, high = ends if metric.greater_is_better else ends[::-1]
-    return OutperformanceInterval(score, low, high, confidence, guarantee)
+    guarantee = MONOTONE if metric.line(pi, **arguments) is None else _STRATA
+    facts = "clopper_pearson", confidence, (), "outperformance score", guarantee
+    return Interval(low, high, score, np.nan, np.empty((*np.shape(low), 0)), *facts)
 
 
 _STRATA = METHODS["clopper_pearson"].guarantee_for("strata")
@@ -755,17 +647,6 @@ def _whole_table(counts, costs=None) -> np.ndarray:
     if not (cells.sum(-1) > 0).all():
         raise ValueError("counts: both classes need samples, or an error rate is unknown")
     return cells
-
-
-def _score_or_nan(metric, value, pi, **kwargs):
-    "The score; NaN where the value is NaN."
-    unknown = np.isnan(value)
-    if not unknown.any():
-        return outperformance(metric, value, pi, **kwargs)
-    parameters = {k: v for k, v in kwargs.items() if k not in ("reference", "rng", "n_samples")}
-    low, _ = metric_range(metric, pi, **parameters)
-    scores = outperformance(metric, np.where(unknown, low, value), pi, **kwargs)
-    return plain(np.where(unknown, np.nan, scores))
 
 # %% ../nbs/50_outperformance.ipynb #cb91a06f
 def plot_unit_square(

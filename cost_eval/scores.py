@@ -88,16 +88,14 @@ def _roc(y_true, scores, sample_weight):
 # %% ../nbs/12_scores.ipynb #auc1nterval
 @result
 class AucInterval(Result):
-    """Area under the ROC curve, or the difference of two, with an interval.
+    """Area under the ROC curve, with an interval.
 
     Attributes
     ----------
     auc : float
-        area; of the first scores minus that of the others if there is `versus`
+        area
     low, high : float
         ends of the interval
-    p_value : float
-        two-sided: of an area of one half, or of equal areas
     pairs : float
         how many pairs of a positive and a negative share no sample (no cluster)
     confidence : float
@@ -109,7 +107,6 @@ class AucInterval(Result):
     auc: float
     low: float
     high: float
-    p_value: float
     pairs: float
     confidence: float
     guarantee: str
@@ -123,14 +120,13 @@ def auc_interval(
     y_true: Labels,
     scores: Vector,
     *,
-    versus: Vector | None = None,
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
     confidence: float = 0.95,
 ) -> AucInterval:
-    """Interval of the area under the ROC curve, or of what two scores of the same samples differ in it.
+    """Interval of the area under the ROC curve.
 
-    A normal interval (of an area on the scale of its log odds) by the placements of DeLong, of clusters by
+    A normal interval, on the scale of the area's log odds, by the placements of DeLong, of clusters by
     their sums. Where hardly anything is out of order (of one class fewer than six samples), it is no shorter
     than independent pairs allow: k pairs that share no sample are all in order with a chance of at most the
     area to the power k. So k = 30 of 30 in order end at .025^(1/30) = .884, whatever the scores' law is.
@@ -141,8 +137,6 @@ def auc_interval(
         binary labels, 1 is positive
     scores : array (N,)
         larger for positives; ties count one half
-    versus : array (N,), optional
-        other scores of the same samples: the interval is of the first area minus theirs
     sample_weight : array (N,), optional
         not negative
     clusters : array (N,), optional
@@ -170,10 +164,8 @@ def auc_interval(
     >>> y = [0] * 50 + [1] * 30
     >>> auc_interval(y, range(80))
     AucInterval(1: 0.8843 to 1, 95%)
-    >>> auc_interval(y, range(80), versus=range(80)).p_value
-    1.0
     """
-    same_rows(y_true=y_true, scores=scores, versus=versus, sample_weight=sample_weight, clusters=clusters)
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, clusters=clusters)
     y = check_binary(y_true)
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     unit = np.arange(len(y)) if clusters is None else check_numbered(clusters, "clusters", len(y))[1]
@@ -182,20 +174,16 @@ def auc_interval(
         said = f"got weight {sizes[0]:g} of class 0 and {sizes[1]:g} of class 1"
         raise ValueError(f"y_true: both classes are needed, {said}")
     part = _placements(y, check_scores(scores, len(y)), weight)
-    if versus is not None:
-        part = part - _placements(y, check_scores(versus, len(y)), weight)
     area = float(np.average(part[y], weights=weight[y]))
     sums = np.bincount(unit, weight * (part - area) / sizes[y.astype(int)])
     error = float(np.sqrt((sums**2).sum() * len(sums) / max(len(sums) - 1, 1)))
     pairs = _disjoint_pairs(y, weight, unit)
-    edges = (0.0,) if versus is not None else (0.0, 1.0)
-    few = error == 0 or min(np.sum(part[y == k] != edge) for k in (0, 1) for edge in edges) < 6
-    confidence, bound = check_confidence(confidence), pairs if few else np.inf
-    ends = _area_ends if versus is None else _difference_ends
-    low, high, p_value = ends(area, error, bound, 1 - confidence)
-    known = versus is None and area in (0, 1) and sample_weight is None and clusters is None
+    few = error == 0 or min(np.sum(part[y == k] != edge) for k in (0, 1) for edge in (0.0, 1.0)) < 6
+    confidence = check_confidence(confidence)
+    low, high = _area_ends(area, error, pairs if few else np.inf, 1 - confidence)
+    known = area in (0, 1) and sample_weight is None and clusters is None
     guarantee = "proved: pairs that share no sample" if known else "measured: chapter 12"
-    return AucInterval(area, low, high, p_value, pairs, confidence, guarantee)
+    return AucInterval(area, low, high, pairs, confidence, guarantee)
 
 
 def _placements(y, scores, weight):
@@ -216,25 +204,15 @@ def _disjoint_pairs(y, weight, unit) -> float:
     return float(max(1.0, min(*count, np.sum(sums[0] + sums[1] > 0) // 2)))
 
 
-def _difference_ends(area, error, pairs, alpha) -> tuple:
-    "Ends and p-value of a difference: normal, and no shorter than pairs allow that are all told alike."
-    reach = max(-ndtri(alpha / 2) * error, 1 - (alpha / 2) ** (1 / pairs))
-    normal = 2 * ndtr(-abs(area) / error) if error > 0 else float(area == 0)
-    p_value = max(normal, min(1.0, 2 * (1 - abs(area)) ** pairs))
-    return float(max(area - reach, -1)), float(min(area + reach, 1)), float(p_value)
-
-
 def _area_ends(area, error, pairs, alpha) -> tuple:
-    "Ends and p-value of an area: normal in its log odds, and no shorter than pairs allow."
-    low, high, p_value = area, area, 0.0
+    "Ends for an area: normal in its log odds, and no shorter than pairs allow."
+    low = high = area
     if 0 < area < 1 and error > 0:
-        scale = error / (area * (1 - area))
-        low, high = (expit(logit(area) + side * ndtri(alpha / 2) * scale) for side in (1, -1))
-        p_value = 2 * ndtr(-abs(logit(area)) / scale)
+        reach = ndtri(1 - alpha / 2) * error / (area * (1 - area))
+        low, high = (expit(logit(area) + side * reach) for side in (-1, 1))
     if np.isfinite(pairs):
         low, high = min(low, _pairs_end(area, pairs, alpha, -1)), max(high, _pairs_end(area, pairs, alpha, 1))
-        p_value = max(p_value, min(1.0, 2 * np.exp(-pairs * _divergence(area, 0.5))))
-    return float(low), float(high), float(p_value)
+    return float(low), float(high)
 
 
 def _pairs_end(area, pairs, alpha, side) -> float:
@@ -258,7 +236,7 @@ def equal_error_rate(
     y_true: Labels,
     scores: Vector,
     *,
-    method: Literal["interpolate", "hull", "nearest"] = "interpolate",
+    method: Literal["interpolate", "hull"] = "interpolate",
     sample_weight: Vector | None = None,
 ) -> float:
     """The error rate at the threshold where false positive and false negative rate are equal.
@@ -270,8 +248,7 @@ def equal_error_rate(
     scores : array (N,)
         larger for positives
     method : str, default "interpolate"
-        "interpolate": on the ROC curve, "hull": on its convex hull, "nearest": at the corner where
-        both rates are nearest to each other, their mean
+        "interpolate": on the ROC curve, "hull": on its convex hull
     sample_weight : array (N,), optional
         not negative
 
@@ -308,18 +285,7 @@ def _hull_crossing(tp, fp):
     return _crossing(tp[corners], fp[corners])
 
 
-def _nearest_corner(tp, fp):
-    """Mean of both rates at the corner with the smallest gap; points in the middle of three
-    equidistant collinear ones are no corners.
-    """
-    bends = (np.diff(fp[1:], 2) != 0) | (np.diff(tp[1:], 2) != 0)
-    keep = np.r_[True, True, bends, True][: len(fp)]
-    fpr, fnr = fp[keep] / fp[-1], 1 - tp[keep] / tp[-1]
-    k = np.abs(fpr - fnr).argmin()
-    return (fpr[k] + fnr[k]) / 2
-
-
-_EER = {"interpolate": _crossing, "hull": _hull_crossing, "nearest": _nearest_corner}
+_EER = {"interpolate": _crossing, "hull": _hull_crossing}
 
 # %% ../nbs/12_scores.ipynb #df131bcd
 def plot_cost_curve(
@@ -413,10 +379,8 @@ def soft_expected_cost(
     >>> soft_expected_cost([.2, .9], [0, 1], [[0, 1], [4, 0]], threshold=.5, slope=1e6)
     0.0
     """
-    same_rows(posteriors=posteriors, y_true=y_true)
-    threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
-    p, base, step = _soft_terms(posteriors, y_true, costs, priors)
-    return float((base + step * expit(slope * (p - threshold))).sum())
+    base, step, soft = _soft_terms(posteriors, y_true, costs, threshold, slope, priors)
+    return float((base + step * soft).sum())
 
 # %% ../nbs/12_scores.ipynb #7938baca
 def soft_expected_cost_gradient(
@@ -447,17 +411,15 @@ def soft_expected_cost_gradient(
     >>> soft_expected_cost_gradient([.5], [1], [[0, 1], [4, 0]], threshold=.5, slope=1)[1]
     1.0
     """
-    threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
-    p, _, step = _soft_terms(posteriors, y_true, costs, priors)
-    soft = expit(slope * (p - threshold))
+    _, step, soft = _soft_terms(posteriors, y_true, costs, threshold, slope, priors)
     by_posterior = step * slope * soft * (1 - soft)
     return by_posterior, float(-by_posterior.sum())
 
 # %% ../nbs/12_scores.ipynb #8eb3fe5f
-def _soft_terms(posteriors, y_true, costs, priors):
-    """Posterior of class 1, and for each sample its weighted cost of deciding 0 and the step in it
-    from deciding 0 to 1.
-    """
+def _soft_terms(posteriors, y_true, costs, threshold, slope, priors):
+    "For each sample its weighted cost of deciding 0, the step in it to deciding 1, and how far it is taken."
+    same_rows(posteriors=posteriors, y_true=y_true)
+    threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
     p, c = np.asarray(posteriors), check_costs(costs, 2, 2)
     p = check_range(p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p, "posteriors", 0, 1, ends="[]")
     y = check_binary(y_true, "y_true", len(check_1d(p, "posteriors"))).astype(int)
@@ -466,7 +428,8 @@ def _soft_terms(posteriors, y_true, costs, priors):
     if ((sizes == 0) & (shares > 0)).any():
         raise ValueError("y_true: a class without a sample has a prior above 0; set its prior to 0")
     weights = shares / np.maximum(sizes, 1)
-    return p, weights[y] * c[y, 0], weights[y] * (c[y, 1] - c[y, 0])
+    soft = expit(slope * (p - threshold))
+    return weights[y] * c[y, 0], weights[y] * (c[y, 1] - c[y, 0]), soft
 
 # %% ../nbs/12_scores.ipynb #scowid01
 _VENDORS = {"A": (2.0, 1.0), "B": (2.6, 2.0)}  # mean and spread of the positives; negatives are N(0, 1)

@@ -702,11 +702,11 @@ PAPERS = {
     **two({
         "roc_auc": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight),
         "auc_interval": lambda p: Call(
-            p.y, p.scores(), versus=p.scores(1) if p.has("shown") else None, sample_weight=p.maybe.weight,
-            clusters=p.maybe.clusters),
+            p.y, p.scores(), sample_weight=p.maybe.weight, clusters=p.maybe.clusters
+            ).then(lambda found: (found.auc, found.low, found.high, found.guarantee)),
         "equal_error_rate": lambda p: {
             method: Call(p.y, p.scores(), method=method, sample_weight=p.maybe.weight)
-            for method in ("interpolate", "hull", "nearest")},
+            for method in ("interpolate", "hull")},
         "soft_expected_cost": lambda p: Call(
             p.posteriors()[:, 1], p.y, p.prices, .3, 9., priors=p.maybe.priors),
         "soft_expected_cost_gradient": lambda p: Call(p.posteriors()[:, 1], p.y, p.prices, .3, 9.),
@@ -770,13 +770,12 @@ PAPERS = {
         "outperformance better than chance": lambda p: {
             name: Call(name, worth(name, p), .2, reference="better than chance", **chosen(name, p.prices))
             for name in ("f_beta", "mcc", "accuracy", "expected_cost")},
-        "outperformance of a sampler": lambda p: Call(
-            "f_beta", .6, .2, reference=lambda n, rng: rng.random((2, n)), n_samples=500, rng=0),
         "outperformance_value": lambda p: {
             name: Call(name, .7, .3) for name in ("f_beta", "mcc", "informedness")},
         "naive_outperformance": lambda p: {name: Call(name, [.1, .4]) for name in ("f_beta", "accuracy")},
         "outperformance_interval": lambda p: {
-            name: Call(name, p.counts(), prevalence=.1 if p.has("shown") else None)
+            name: Call(name, p.counts(), prevalence=.1 if p.has("shown") else None).then(
+                lambda found: (getattr(found, "score", None) or found.mean, found.low, found.high, found.guarantee))
             for name in ("f_beta", "mcc", "npv")},
         "metric_range": lambda p: {name: Call(name, .2, **chosen(name, p.prices)) for name in ce.METRICS},
         "plot_unit_square": lambda p: Call("f_beta", .6, .1).then(drawn),

@@ -115,7 +115,7 @@ def test_a_call_whose_form_changed_is_asked_in_both_forms():
 WITHOUT = {  # why functions and classes have no line
     "what others answer": """Answers Approximate AucInterval CapacityCurve CapacityPoint Certificate
         CertifiedThreshold Columns ConfidenceSequence CostAlarm CostParts Coverage ItemResult
-        LabelBounds Labelled Line OutperformanceInterval PerformanceCurve Policy
+        LabelBounds Labelled Line PerformanceCurve Policy
         PredictionRanks Queue Record Reliability Requirement Resampled RiskCoverage
         Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
@@ -125,7 +125,7 @@ WITHOUT = {  # why functions and classes have no line
     "they write into a table that all lines read": "add_method add_reference reproduces use_style",
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
         differences rate_of refuse_told regrets told_by_costs
-        monotone_interval not_gained robustness_map sample_difference
+        from_unit monotone_interval not_gained robustness_map sample_difference
         sample_interval share_above upper_level within_capacity believed
         chosen_by decided limit read_rule room step_odds""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell are asked": """answers

@@ -135,12 +135,6 @@ def test_areas_broadcast_and_share_scores():
 # ---- points
 
 
-def test_shipped_table_is_what_the_code_makes():
-    with (cv.files("cost_eval") / "published" / "tree_points.npy").open("rb") as file:
-        shipped = np.load(file)
-    np.testing.assert_allclose(shipped, cv._solve_point_table(), atol=1e-6)
-
-
 def test_point_table_solves_its_equation():
     "The fixed-point equation itself, by two-dimensional quadrature."
     share, loose = cv._point_share, dict(epsabs=2e-5, epsrel=1e-4)

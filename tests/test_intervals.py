@@ -228,24 +228,6 @@ def test_loss_difference_with_clusters():
     assert found.rejects and bs.loss_difference(X, X, clusters=G, rng=0).p_value == 1
 
 
-def test_smoothing_that_swamps_warns():
-    "Fifty classes: 2,500 cells at a tenth each are 250 examples that nobody saw."
-    K = 50
-    costs = np.abs(np.subtract.outer(np.arange(K), np.arange(K))).astype(float)
-    y = RNG.integers(K, size=3000)
-    d = np.where(RNG.random(3000) < .9, y, np.clip(y + RNG.choice([-1, 1], 3000), 0, K - 1))
-    counts = confusion_counts(y, d, classes=range(K))
-    with pytest.warns(UserWarning,
-                      match="more than the interval's half width.*smaller laplace") as found: bs.bcost(counts,
-            costs, rng=0)
-    assert found[0].filename == __file__, "the warning points at the caller's line"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fine = [bs.interval(counts, costs, method=name, rng=0) for name in ("auto", "percentile")]
-        bs.bcost(COUNTS, COSTS, rng=0)
-    assert fine[0].low < expected_cost(counts.array, costs) < fine[0].high
-
-
 # ---- warnings and notes
 
 def test_confidence_beyond_the_replicates_warns():
@@ -266,20 +248,6 @@ def test_notes_name_what_was_not_seen():
     assert "class 'sick' decided as 'well' (costs 1000)" in note and "1000; the upper end" in note
     assert bs.interval([[450, 50], [1, 499]], costs).notes == () == bs.interval(counts, costs,
             method="normal").notes
-
-
-def test_notes_name_the_assumption_under_which_bdelta_cost_rejects():
-    joint = np.zeros((2, 2, 2), int)  # 55 cheap errors against 5, equal misses
-    joint[0, 1, 0], joint[0, 0, 1], joint[0, 0, 0], joint[1, 1, 1], joint[1, 0, 0] = 55, 5, 440, 495, 5
-    found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
-    assert not found.rejects and naive.rejects
-    assert ("on the assumption that disagreements which were not seen do not occur, bdelta_cost rejects"
-            in found.notes[-1])
-    assert bs.difference(joint, [[0, 1], [1, 0]]).notes == ()
-    for few, many in ((30, 28), (28, 30)):  # neither rejects: something was not seen, but that is not why
-        joint[0, 1, 0], joint[0, 0, 1] = few, many
-        found, naive = (f(joint, [[0, 1], [1000, 0]], rng=0) for f in (bs.difference, bs.bdelta_cost))
-        assert not naive.rejects and found.notes and not any("bdelta_cost" in note for note in found.notes)
 
 
 # ---- the widget
