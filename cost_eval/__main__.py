@@ -185,14 +185,12 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
         ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
         ("confidence", "Q", "confidence level of the intervals (default: .95)"),
         ("seed", "N", "random seed, for folds and draws (default: 0)"),
-        ("recipe", "FILE", "file of --save-recipe: its options, unless given here; compares the results"),
         ("costs-known", "", "each row's costs are known before its class, although they tell it"),
     ),
     "output": (
         ("html", "FILE", "the whole report as one page"),
         ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
         ("json", "FILE", "everything as JSON"),
-        ("save-recipe", "FILE", "the options and the counts as JSON, without any row: for --recipe"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
         ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
     ),
@@ -292,7 +290,6 @@ def _fill(commands):
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "save_recipe": lambda report, of: json.dumps(report.recipe() | {"options": _options(of)}, indent=1),
     "html": lambda report, of: report.to_html(),
     "markdown": lambda report, of: report.to_markdown(),
     "json": lambda report, of: json.dumps(report.to_dict(), indent=1),
@@ -336,44 +333,9 @@ def _evaluate(arguments):
     arguments.models = found.models
     texts = {name: _WRITERS[name](report, arguments) for name in outputs}
     _print_report(report)
-    if arguments.recipe:
-        _print_change(report, arguments)
     for name, text in texts.items():
         _write(outputs[name], text)
     return 0
-
-
-def _recalled(parser, arguments, argv):
-    "The arguments with those of the recipe where none are given here."
-    path = arguments.recipe
-    try:
-        recipe = json.loads(Path(path).read_text(encoding="utf-8"))
-        options = {**recipe["options"]}
-    except (OSError, ValueError) as error:
-        raise ValueError(f"--recipe: {path} is not complete JSON ({error}); name another file") from None
-    except (KeyError, TypeError):
-        raise ValueError(f"--recipe: {path} holds no options; --save-recipe writes some") from None
-    if arguments.costs or _prices(arguments):
-        other = _OUTCOMES if arguments.costs else ("costs",)
-        options = {name: value for name, value in options.items() if name not in other}
-    arguments.parser.set_defaults(last=recipe, **options)
-    return parser.parse_args(argv)
-
-
-def _options(arguments) -> dict:
-    "What the command was asked, for a recipe: not which files, nor what is written."
-    kept = [name for title in ("columns", "costs", "decisions") for name, form, _ in _GROUPS[title] if form]
-    given = {name: getattr(arguments, name) for name in kept if name != "recipe"}
-    return {name: value for name, value in given.items() if value not in (None, [])}
-
-
-def _print_change(report, arguments):
-    "The report beside the last one, if they can be compared."
-    print(f"\nBeside {arguments.recipe}:")
-    try:
-        _print_table(report.compare(arguments.last))
-    except ValueError as error:
-        print(f"not compared: {_in_the_shell(str(error))}")
 
 
 def _rule_text(report, models: dict, otherwise) -> str:
@@ -843,8 +805,6 @@ def main(argv: Row[str] | None = None) -> int:
         options = dict.fromkeys(re.findall(r"--[a-z-]+", arguments.parser.format_help()))
         arguments.parser.error(unknown_name(strange[0], options, "argument"))
     try:
-        if getattr(arguments, "recipe", None):
-            arguments = _recalled(parser, arguments, argv)
         arguments.line = line
         with redirect_stdout(_Lasting(sys.stdout)):
             return arguments.run(arguments)
