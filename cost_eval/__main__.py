@@ -14,7 +14,6 @@ __all__ = ['main']
 # %% ../nbs/95_judge.ipynb #361446b5
 import argparse
 import csv
-import importlib.util
 import itertools
 import json
 import os
@@ -53,17 +52,9 @@ from cost_eval.samples import (
     read_table,
 )
 
-# %% ../nbs/95_judge.ipynb #c634462e
-def _need(extra: str, *names):
-    "Name all missing libraries at once, and the extra that brings them."
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ImportError(f'{", ".join(missing)} needed for this: pip install "cost_eval[{extra}]"')
-
 # %% ../nbs/95_judge.ipynb #069a3d7a
 def _reproduce(arguments):
     "Recompute tables and figures, compare them with the published numbers."
-    _need("book", "pandas", "tqdm", "joblib", "matplotlib")
     optional_import("matplotlib", extra="book").use("agg")
     if arguments.sheet:
         reproduce.discover()
@@ -86,7 +77,7 @@ def _reproduce(arguments):
 # %% ../nbs/95_judge.ipynb #a1fe6c46
 def _list(arguments):
     "List what can be reproduced."
-    _need("book", "pandas", "matplotlib")
+    optional_import("matplotlib", extra="book")
     broken = reproduce.discover()
     for item in reproduce.select(arguments.items, broken):
         needs = f"  (needs {', '.join(item.needs)})" if item.needs else ""
@@ -129,7 +120,6 @@ def _data_fetch(arguments):
 # %% ../nbs/95_judge.ipynb #exa1
 def _example(arguments):
     "Write a small file of predictions, and the line that judges it."
-    _need("data", "pandas")
     path = Path(arguments.file)
     if path.suffix.lower() != ".csv":
         raise ValueError(f"{path}: the example is a CSV file; name it {path.stem or 'scores'}.csv")
@@ -301,8 +291,6 @@ _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "metho
 
 def _evaluate(arguments):
     "What the predictions in a file cost, and which model is cheapest."
-    _need("data", "pandas")
-    _need("book", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
     for path in outputs.values():
         _writable_file(path)
@@ -439,7 +427,7 @@ def _given(found) -> str:
 
 def _in_the_shell(message: str) -> str:
     "The library's words with arguments as options, without what they advise in Python; and the option."
-    argument = message.partition(":")[0].partition("[")[0]
+    argument = argument_of(message)
     option = _OPTIONS.get(argument)
     said = re.sub(r"^min_rates\['(\w+)'\]", r"--min-\1", message)
     said = _flag(argument) + said.removeprefix(argument) if argument in _OPTIONS else said
@@ -689,7 +677,6 @@ def _rule_values(rule, frame, arguments) -> tuple:
 
 def _decide(arguments):
     "What an installed rule decides about the rows of a file."
-    _need("data", "pandas")
     _writable_file(arguments.out)
     rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
     capacity = rule.capacity if arguments.capacity is None else arguments.capacity
@@ -726,7 +713,6 @@ def _check(arguments):
     """Whether an installed rule keeps its promise on new labelled rows. Exit status: 0 kept, 1 broken for
     sure, 3 undecided.
     """
-    _need("data", "pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))
     frames = [_with_index(read_file(path, **_marks(arguments))) for path in arguments.files]
     frame = pandas().concat(frames, ignore_index=True)

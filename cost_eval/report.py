@@ -394,12 +394,6 @@ def _savings(case: _Case, pairs: list):
     return _frame(found, model="model", rule="part", against="against", saving="estimate")
 
 
-def _against_constant(case: _Case, mains: list[Decided]):
-    "What each model saves against the best decision for everybody."
-    naive = _naive(case)
-    return _savings(case, [(e, naive) for e in mains])
-
-
 def _calibrated(case: _Case, entries: list[Decided]):
     "What calibration saves against posteriors taken at their word."
     of = {(e.model, e.rule): e for e in entries}
@@ -1134,7 +1128,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
         best=_best(few, mains, rungs, errors),
         winner=winner,
         differences=differences,
-        against_constant=_against_constant(few, mains),
+        against_constant=_savings(few, list(product(mains, [_naive(few)]))),
         groups=_group_table(few, mains),
         constraint=_constraint(case, fits, every, priors),
         scenarios=_scenarios(case, fits, declared, priors, order),
