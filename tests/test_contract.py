@@ -171,7 +171,7 @@ CONTRACT = {
     "scale": """
         confusion_counts joint_counts losses
         threshold_counts(y_true, scores, ...)
-        evaluate(y_true, models, costs, *, rows=1000000, data=None, rng=None, ...) -> Report
+        evaluate(y_true, models, costs, *, data, rows=1000000, rng=None, ...) -> Report
     """,
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",
