@@ -43,7 +43,6 @@ from cost_eval.core import (
     check_weights,
     code_of,
     dense,
-    even,
     generator,
     in_order,
     label_array,
@@ -78,6 +77,7 @@ from cost_eval.runner import (
     chosen_by,
     decided,
     limit,
+    queued,
     read_rule,
     room,
 )
@@ -313,15 +313,15 @@ class CrossFit:
         how, whole, rules = self._rules(how, notes)
         chosen = _told(rows, how, rules, _decided) if rules else _constant(rows, how)[None]
         p, behind = np.empty((len(chosen), 0, len(rows.costs.classes))), rules and how.rule in _BY_COSTS
-        if behind and (posteriors or capacity is not None):
+        if behind and posteriors:
             p = _told(rows, how, rules, _believed)
         if capacity is not None:
-            each = zip(chosen, p)
+            each = zip(chosen, _told(rows, how, rules or [[(np.arange(len(rows)), _UNRULED)]], queued))
             chosen, whole = np.stack([self._limited(how, *pair, capacity, notes) for pair in each]), {}
         if posteriors or len(chosen) == 1:
             chosen = chosen.astype(np.intp)
         drawn = self._drawn[: len(chosen)] if how.rule in FITTED else np.empty((1, 0), np.intp)
-        found = (self._back(told) for told in (chosen, p[:, : len(rows) * posteriors], drawn))
+        found = (self._back(told) for told in (chosen, p, drawn))
         chosen, p, fold = (told if len(told) > 1 and told.size else told[0] for told in found)
         at, low, high = (_read_number(whole.get(end)) for end in _ENDS)
         said = tuple(dict.fromkeys(notes))
@@ -465,8 +465,8 @@ class CrossFit:
         how, _, rules = self._rules(how, notes)
         if not rules:
             raise ValueError(f"y_true: {' '.join(notes[:-1])} So there is no expected saving to queue by")
-        place, saving = _queue(self._rows, how, _told(self._rows, how, rules[:1], _believed)[0])
-        place, saving = (self._back(values[None])[0] for values in (place, saving))
+        keys = _told(self._rows, how, rules[:1], queued)
+        place, saving = (self._back(v[None])[0] for v in (_places(self._rows, keys[0]), keys[0, :, 0]))
         return Queue(place, saving, tuple(dict.fromkeys(notes)))
 
     def _back(self, values: np.ndarray) -> np.ndarray:
@@ -554,9 +554,9 @@ class CrossFit:
 
         return out_of_fold(fold, others)
 
-    def _limited(self, how: "_How", chosen: np.ndarray, p, capacity: float, notes: list) -> np.ndarray:
+    def _limited(self, how: "_How", chosen, keys, capacity: float, notes: list) -> np.ndarray:
         "At most `capacity` positive decisions: those that are expected to save the most; ties at random."
-        rows, place, chance = self._rows, _queue(self._rows, how, p)[0], np.zeros(len(chosen))
+        rows, place, chance = self._rows, _places(self._rows, keys), np.zeros(len(chosen))
         chance[rows.counting] = self.random(1).random(len(rows.counting))
         wanted = rows.counting[chosen[rows.counting] == 1]
         first = wanted[np.lexsort((chance[wanted], place[wanted]))]
@@ -572,6 +572,7 @@ class CrossFit:
 
 _BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
 _CONSTANT = "the decision that is best for everybody"
+_UNRULED = {"values": "scores", "by": "cut", "classes": [0, 1]}
 
 
 def _in_their_order(samples: Samples) -> Samples:
@@ -615,32 +616,16 @@ def _constant(rows: Samples, how: "_How") -> np.ndarray:
     return np.full(len(rows), naive_decision(rows.costs, at), np.intp)
 
 
-def _queue(rows: Samples, how: "_How", p) -> tuple[np.ndarray, np.ndarray]:
-    "(N,) places, 0 first, equal ones tied, and (N,) what deciding 1 in place of 0 is expected to save."
-    if len(rows.costs.decisions) != 2:
-        raise ValueError(f"capacity: limits the second of two decisions; got {rows.costs.decisions}")
-    costs = rows.costs.array[None] if rows.own is None else rows.own.array
-    each, saving = costs[:, :, 0] - costs[:, :, 1], np.zeros(len(rows))
-    if len(p):
-        saving = np.einsum("ni,ni->n", p, np.broadcast_to(each, p.shape))
-        saving[even(p, each)] = 0
-    if how.kind == "decisions":
-        return np.zeros(len(rows), np.intp), saving
-    keys = [-saving]
-    if len(rows.costs.classes) == 2:
-        x = _cut(rows.models[how.name])
-        seen = each if len(each) == 1 else each[rows.counting]
-        if how.rule not in _BY_COSTS:  # as the installed rule has them, which reads no costs
-            keys = [-x]
-        elif (seen == seen[0]).all():
-            keys = [-np.sign(seen[0, 1] - seen[0, 0]) * x]
-        else:
-            keys = [-x, -saving]
-    order = np.lexsort(keys)
-    step = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+def _places(rows: Samples, keys: np.ndarray) -> np.ndarray:
+    "(N,) places by what the runner queues by, 0 first, equal ones tied."
+    limit(1, list(rows.costs.decisions))
+    own = None if rows.own is None else rows.own.array[rows.counting]
+    if len(rows.costs.classes) == 2 and (own is None or (own == own[0]).all()):
+        keys = keys * [0, 1]  # of one cost for all the output alone, for each fold has its own calibration
+    order = np.lexsort((-keys[:, 1], -keys[:, 0]))
     place = np.empty(len(order), np.intp)
-    place[order] = np.concatenate([[0], np.cumsum(step)])
-    return place, saving
+    place[order] = np.append(0, np.cumsum((keys[order[1:]] != keys[order[:-1]]).any(1)))
+    return place
 
 
 def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray:

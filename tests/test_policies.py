@@ -565,6 +565,19 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
         CrossFit(read_samples([0, 0, 0, 1], Scores([1, 2, 3, 9]), COSTS)).queue("model")
 
 
+@pytest.mark.parametrize("costs", [COSTS, OWN, CostMatrix([[5, 0], [0, 1]], decisions=[0, 9])],
+                         ids=["matrix", "own", "turned costs"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_under_a_capacity_the_judged_are_those_that_the_installed_rule_takes(costs, turned):
+    "Also of a model whose calibration turns it round, alpha < 0: the least of its values save the most."
+    p = 1 - P if turned else P
+    rule = fit_rule(Y, p, costs, capacity=20)
+    assert (rule.content["calibration"]["alpha"] < 0) is turned
+    installed = rule.decide(p, costs if costs is OWN else None) > 0
+    judged = decide(p, Y, costs, capacity=20, rng=0).decisions
+    assert (installed == judged).all() if costs is not OWN else (installed == judged).mean() > .98
+
+
 def test_capacity_as_a_share_of_the_weight():
     policy = decide(P, Y, COSTS, rule="bayes", capacity=.1, sample_weight=W, rng=0)
     assert .08 < W[policy.decisions == 1].sum() / W.sum() <= .1
