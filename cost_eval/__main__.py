@@ -48,7 +48,6 @@ from cost_eval.samples import (
     Posteriors,
     Scores,
     example_frame,
-    read_blocks,
     read_file,
     read_table,
 )
@@ -732,8 +731,8 @@ def _decide(arguments):
     rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
     capacity = rule.capacity if arguments.capacity is None else arguments.capacity
     # of a limit all rows at once
-    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
-    frames = map(_with_index, blocks) if capacity is None else [_read_frame(arguments)]
+    files = (_with_index(read_file(path, **_marks(arguments))) for path in arguments.files)
+    frames = files if capacity is None else [_read_frame(arguments)]
     taken, columns = dict.fromkeys(rule.decisions, 0), None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from .core import Axes, Frame, Labels, Model, Priors, Rng, VBox, Vector
 from .costs import Costs, attainable
@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import norm
 
-from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
+from .bootstrap import Difference, Interval, loss_difference, loss_interval
 from .core import Result, check_capacity, check_confidence, check_integer, result, short
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
 from .policies import CrossFit
@@ -422,7 +422,8 @@ def _points(units: CallUnits, shares, confidence: float) -> tuple:
     known = np.cumsum(units.mass[order] * np.maximum(units.gain[order], 0))
     perfect = np.interp(shares, np.cumsum(units.mass[order]), known, left=0)
     naive = np.maximum(0.0, shares * (units.mass @ units.gain))
-    rows = zip(shares, _intervals(units, shares, confidence), perfect, naive)
+    savings = (_saving(units, share, confidence) for share in shares)
+    rows = zip(shares, savings, perfect, naive)
     return tuple(_point(units, *row, known[-1]) for row in rows)
 
 
@@ -439,14 +440,12 @@ def _point(units: CallUnits, share, saving: Interval, perfect, naive, attainable
 _QUANTITY = "saving per sample"
 
 
-def _intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[Interval]:
-    "The interval of the saving at each share."
-    counted = units.options["sample_weight"] is None and units.options["clusters"] is None
-    if counted and (units.n <= 1000 or len(np.unique(units.gain[:1000])) <= _DISTINCT):
-        found = _counted_intervals(units, shares, confidence)
-    else:
-        found = [_single_interval(units, share, confidence) for share in shares]
-    return [_possible(units, each, share) for share, each in zip(shares, found)]
+def _saving(units: CallUnits, share: float, confidence: float) -> Interval:
+    "The interval of the saving at a share: of units whose mean it is, with their least and largest."
+    worth, price = units.levelled(share), units.one_more(share)
+    bounds = units.ends_of(worth, lambda low, high: (0.0, low - price, high - price), price * share)
+    found = loss_interval(worth, **units.options, bounds=bounds, confidence=confidence)
+    return _possible(units, replace(found, quantity=_QUANTITY), share)
 
 
 def _possible(units: CallUnits, found: Any, share: float) -> Any:
@@ -456,46 +455,6 @@ def _possible(units: CallUnits, found: Any, share: float) -> Any:
     least, most = share * units.least.min(), share * units.most.max()
     low, high = max(found.low, min(least, found.mean)), min(found.high, max(most, found.mean))
     return replace(found, low=low, high=high)
-
-
-def _worth(units: CallUnits, share: float) -> tuple:
-    "(N,) units whose mean is the saving, and their least and largest; by stratum."
-    worth, price = units.levelled(share), units.one_more(share)
-    return worth, units.ends_of(worth, lambda low, high: (0.0, low - price, high - price), price * share)
-
-
-def _single_interval(units: CallUnits, share: float, confidence: float) -> Interval:
-    "Of units of any weight, in clusters or not."
-    worth, bounds = _worth(units, share)
-    options = units.options | {"bounds": bounds, "confidence": confidence}
-    return replace(loss_interval(worth, **options), quantity=_QUANTITY)
-
-
-_DISTINCT = 64  # gains among the first 1,000 that are counted for all shares at once
-
-
-def _counted_intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[Interval]:
-    "Of equal units with few gains: how often each worth was seen, for all shares at once."
-    cells, strata, ways = list[Any](), units.options.get("strata"), ("constant", "edge")
-    parts = {None: 1.0} if strata is None else units.options["shares"]
-    for worth, bounds in (_worth(units, share) for share in shares):
-        for k, weight in parts.items():
-            own, ends = (worth, bounds) if k is None else (worth[strata == k], bounds[k])
-            values, many = np.unique(np.r_[ends, own], return_counts=True)
-            np.subtract.at(many, [0, -1], 1)  # the ends were not seen
-            cells.append((many, weight * values))
-    most = max(len(many) for many, _ in cells)
-    m, a = (
-        np.stack([np.pad(cell[k], (0, most - len(cell[k])), cast(Any, way)) for cell in cells])
-        for k, way in enumerate(ways)
-    )
-    kind = "strata" if len(parts) > 1 else "examples"
-    unit, shape = float(np.abs(a).max()) or 1.0, (len(shares), len(parts), most)
-    sample = Sample(m.reshape(shape), a.reshape(shape) / unit, None, unit, kind)
-    found = sample_interval(sample, confidence=confidence, quantity=_QUANTITY)
-    fields = ("low", "high", "mean", "standard_error")
-    rows = zip(*(np.asarray(getattr(found, name)).tolist() for name in fields))
-    return [replace(found, **dict(zip(fields, row)), distribution=np.empty(0)) for row in rows]
 
 
 def _apart(one: tuple, other: tuple, *, nested: bool = False) -> Difference:

@@ -502,13 +502,8 @@ class CrossFit:
 
     def _fitted(self, how: "_How", notes: list) -> bool:
         "Can a rule be fitted on the other folds?"
-        fold = self._drawn[0]
         notes += self.notes
-        apart = (_lacking(self._rows, fold != k) for k in np.unique(fold))
-        if self._given and how.rule == "calibrated" and any(apart):
-            notes.append(Note("class missing", model=how.name, so=", so nothing is calibrated"))
-            return False
-        return len(fold) > 0
+        return self._drawn.size > 0
 
     def _of_folds(self, how: "_How", notes: list, apart: bool = False) -> list:
         "For each draw the rows of each fold, and the rule that is fitted on all others."
@@ -522,12 +517,7 @@ class CrossFit:
             found.append([])
             fold = fold.take(order)
             for k in range(fold.max() + 1):
-                others, cut = np.flatnonzero(fold != k), None
-                tuned = self._given and how.rule == "tuned" and how.asked is None
-                if tuned and _lacking(rows, others):
-                    cut = np.inf if _constant(rows, how)[0] == 0 else -np.inf
-                    notes.append(Note("class missing", model=name, so=f"; it got {_CONSTANT}"))
-                content, alone = _fit(rows, how, cut, others)
+                content, alone = _fit(rows, how, np.flatnonzero(fold != k))
                 found[-1].append((order.take(np.flatnonzero(fold == k)), content))
                 separated |= alone
         if separated:
@@ -543,8 +533,6 @@ class CrossFit:
 
         def others(inside, outside):
             part = replace(rows, models={}, groups=None, ids=None).take(inside)
-            if not part.class_sizes.all():  # the best decision for everybody
-                return np.full(len(outside), np.searchsorted(log_odds, 0, side="right"))
             there = [] if how.priors is not None else [part.shares, own]
             odds = log_odds + sum(sign * np.log(s[1] / s[0]) for sign, s in zip((1, -1), there))
             costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
@@ -602,12 +590,6 @@ def _decided(content: dict, x: np.ndarray, own) -> np.ndarray:
 def _believed(content: dict, x: np.ndarray, own) -> np.ndarray:
     "(N, K) posteriors."
     return believed(content, x)[0]
-
-
-def _lacking(rows: Samples, some: np.ndarray) -> bool:
-    "Is a class missing among some rows that count?"
-    weight = None if rows.sample_weight is None else rows.sample_weight[some]
-    return bool((np.bincount(rows.y[some], weight, len(rows.costs.classes)) == 0).any())
 
 
 def _constant(rows: Samples, how: "_How") -> np.ndarray:
@@ -736,16 +718,17 @@ def _cut(model) -> np.ndarray:
     return model.values if model.kind == "scores" else model.values[:, 1]
 
 
-def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -> tuple[dict, bool]:
-    """How the rule that is fitted on `some` rows decides, as its file has it, by a `cut` that was found
-    elsewhere or the best one; are the classes separated?
-    """
+def _fit(rows: Samples, how: _How, some: Any = None) -> tuple[dict, bool]:
+    """How the rule that is fitted on `some` rows decides, as its file has it; are the classes separated?"""
     known, apart, at, costs, model = None, False, how.at, rows.costs, rows.models[how.name]
     own = rows.own is not None
     if some is not None and how.rule == "tuned":
         rows = replace(rows, models={how.name: model}).take(some)
     elif some is not None:  # a calibration reads no costs
         rows = replace(rows, models={}, own=None).take(some)
+    if how.rule in FITTED and not rows.class_sizes.all():
+        ways = "give folds that leave every class outside each, or use rule='bayes'"
+        raise ValueError(f"samples: a class has no sample where {how.rule!r} is fitted; {ways}")
     if how.rule == "calibrated":
         known, apart = _calibrated(rows, model, some)
         at = None if how.priors is None else rows.shares
@@ -767,7 +750,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
     if how.asked is not None:
         content["require"] = [[one.name, float(one.limit)] for one in how.asked]
     if how.rule == "tuned":
-        content["threshold"] = _stored(_best_cut(rows, how) if cut is None else cut)
+        content["threshold"] = _stored(_best_cut(rows, how))
     elif known is not None and how.kind == "posteriors" and costs.shape == (2, 2) and not own:
         content["threshold"] = _stored(_least_positive(content, None))
     return content, apart
@@ -775,8 +758,6 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
 
 def _best_cut(rows: Samples, how: _How) -> float:
     "The best threshold on some rows."
-    if (rows.class_sizes == 0).any():
-        raise ValueError("samples: a class has no sample where the cut is chosen; use rule='bayes'")
     costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
     options: dict = {"priors": how.priors, "sample_weight": rows.sample_weight, "require": how.asked}
     return best_threshold(rows.y, _cut(rows.models[how.name]), costs, **options).threshold
@@ -848,8 +829,6 @@ _FITTED = 15_000  # samples of a class that a calibration map is fitted to, at t
 
 def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
     "A calibration fitted to rows, which are `some` of the model's, as numbers; are the classes separated?"
-    if (rows.class_sizes == 0).any():
-        raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
     y, weight = rows.y, rows.sample_weight
     if model.kind == "scores":
         units = len(rows.counting)

@@ -527,8 +527,6 @@ SAMPLES = {
     "read_file": lambda p: {
         end: Call(p.frame, f"cases.{end}").by(from_file)
         for end in ("csv", "tsv", "json", "parquet", "csv.gz")},
-    "read_blocks": lambda p: {
-        end: Call(p.frame, f"cases.{end}", rows=40).by(from_file) for end in ("csv", "parquet")},
     "example_frame": lambda p: Call(),
 }
 RULES = {

@@ -170,7 +170,7 @@ CONTRACT = {
     """,
     "scale": """
         confusion_counts joint_counts losses
-        threshold_counts(y_true, scores, ...)
+        threshold_counts(y_true, scores, *, data, ...)
         evaluate(y_true, models, costs, *, data, rows=1000000, rng=None, ...) -> Report
     """,
     "datasets": "load available describe DataNotAvailable",

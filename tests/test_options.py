@@ -266,9 +266,6 @@ CASES = {
         "long_form": Case(np.c_[Y, D]),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Labelled.heaviest": Case(lambda: load("samples").labelled_rows(GAPS, propensity=.5)),
-        "read_blocks": Case(ODD, via=lambda read, path, **options: [part.to_dict("list") for part in
-                                                                    read(path, **options)],
-                            rows=9, sep=";", decimal=given(",", sep=";")),
         "read_file": Case(ODD, sep=";", decimal=given(",", sep=";"), index_col=0),
         "read_table": Case(TABLE, label="b", models={"m": "a"}, taken=("a",), sep=refused(";"),
                            decimal=refused(","),
@@ -297,7 +294,7 @@ CASES = {
         **{name: Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS).content, P2[:, 1],
                       via=lambda run, rule, values, **options: run(rule(), values, **options),
                       costs=ExampleCosts(fp=1, fn=np.arange(N)).array)
-           for name in ("run_rule", "decided", "chosen_by")},
+           for name in ("run_rule", "decided", "chosen_by", "queued")},
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta

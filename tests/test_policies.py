@@ -466,10 +466,9 @@ def test_small_classes_are_told():
     assert "Class 1 has 1 samples" in " ".join(weightless.notes)
     three = decide(P3[:40], np.minimum(Y3[:40], 1), THREE, rng=0)
     assert "Class 2 has 0 samples" in " ".join(three.notes) and three.rule == "bayes"
-    given_ = decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0), rng=0)
-    assert "a class is missing outside one fold" in " ".join(given_.notes) and given_.rule == "bayes"
-    assert "a class is missing outside one fold" in " ".join(decide(Scores(S), Y, COSTS, rule="tuned",
-            folds=np.where(Y == 1, 1, 0), rng=0).notes)
+    for model, rule in ((P, "calibrated"), (Scores(S), "tuned")):
+        with pytest.raises(ValueError, match=f"samples: a class has no sample where '{rule}' is fitted; give folds"):
+            decide(model, Y, COSTS, rule=rule, folds=np.where(Y == 1, 1, 0), rng=0)
 
 
 def test_separated_classes_are_told():
