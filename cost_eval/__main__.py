@@ -260,7 +260,7 @@ def _fill(commands):
     parser = _command(commands, _evaluate, "evaluate", ("files", "+", "FILE", what), **usual)
     for title, rows in _GROUPS.items():
         _add(parser.add_argument_group(title), *rows)
-    files = "files", "+", "FILE", "CSV or parquet of any size; other kinds as for evaluate"
+    files = "files", "+", "FILE", "as for evaluate; each is read and decided by itself"
     out = "out", "FILE", "CSV to write: the rows with one more column, the decision"
     parser = _command(commands, _decide, "decide", files)
     _add(parser, _NEEDED, *_OF_A_RULE, out, _ROWS["capacity"], required=("rule", "out"))

@@ -344,25 +344,23 @@ def capacity_curve(
     >>> curve.at(40)
     <40 calls save 1.667 (1.387 to 1.667) per sample; one more 2.067 per call>
     """
-    if not isinstance(rule, str) or rule not in ("calibrated", "bayes"):
-        raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")
     options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     confidence, points = check_confidence(confidence), check_integer(points, "points", 1, 1000)
     if len(samples.models) > 1:
         raise ValueError(f"model: one at a time, got {list(samples.models)}; make a curve for each")
     (name,) = samples.models
-    queue = CrossFit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
-    units, saving = _units(samples, queue, priors)
-    wanted = units.ends[np.abs(units.ends - units.mass @ (queue.saving >= 0)).argmin()]
+    place, expected, notes = CrossFit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
+    units, saving = _units(samples, place, expected, priors)
+    wanted = units.ends[np.abs(units.ends - units.mass @ (expected >= 0)).argmin()]
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
     calls, cuts = np.round(units.ends * units.n, 9), tuple(cuts)
-    notes = samples.notes + queue.notes
+    notes = samples.notes + notes
     return CapacityCurve(calls, saving, units.expected, units.margin, best, cuts, confidence, units, notes)
 
 # %% ../nbs/64_capacity.ipynb #cap062
 #| code-fold: true
-def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
+def _units(samples, place, expected, priors) -> tuple[CallUnits, np.ndarray]:
     "The units of a queue, and what the first places save."
     y, weight, target = samples.y, samples.sample_weight, samples.target_priors(priors)
     costs, (wait, call) = samples.costs if samples.own is None else samples.own, samples.costs.decisions
@@ -379,11 +377,11 @@ def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
     options = {"sample_weight": weight, "clusters": samples.clusters}
     if priors is not None:
         options |= {"strata": y, "shares": {k: float(target[k]) for k in np.unique(y).tolist()}}
-    where, size = _dense_places(queue.place, mass)
+    where, size = _dense_places(place, mass)
     in_place = np.bincount(where, raw, size)[:-1]
     ends = np.concatenate([[0.0], np.cumsum(in_place)])
-    margin = np.bincount(where, raw * queue.saving, size)[:-1] / in_place
-    expected, saving = (_running(where, mass * worth, size) for worth in (queue.saving, gain))
+    margin = np.bincount(where, raw * expected, size)[:-1] / in_place
+    expected, saving = (_running(where, mass * worth, size) for worth in (expected, gain))
     margin = np.append(margin, margin[-1])
     return CallUnits(where, gain, least, most, mass, ends / ends[-1], margin, options, expected), saving
 

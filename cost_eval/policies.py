@@ -12,8 +12,7 @@ from typing import Any
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'CrossFit', 'within_capacity', 'isotonic_steps', 'DecisionRule', 'fit_rule',
-           'rule_of']
+__all__ = ['RULES', 'FITTED', 'Policy', 'CrossFit', 'within_capacity', 'isotonic_steps', 'DecisionRule', 'fit_rule', 'rule_of']
 
 # %% ../nbs/07_policies.ipynb #pol005
 import json
@@ -146,25 +145,6 @@ class Policy(Result):
         many = np.bincount(self.decisions.ravel(), minlength=len(self.labels))
         taken = ", ".join(f"{n} x {label!r}" for n, label in zip(many, self.labels))
         return f"<{self.decisions.shape[-1]} decisions{draws}, rule {self.rule!r}: {taken}>"
-
-
-@result
-class Queue(Result):
-    """The order in which samples are decided positive, where not all can be; from `CrossFit.queue`.
-
-    Attributes
-    ----------
-    place : ndarray
-        (N,) whole numbers, 0 comes first; equal ones are tied, and the lot decides between them
-    saving : ndarray
-        (N,) what deciding 1 in place of 0 is expected to save, in the units of the costs
-    notes : tuple
-        what was done in another way than asked, and why
-    """
-
-    place: np.ndarray
-    saving: np.ndarray
-    notes: tuple
 
 # %% ../nbs/07_policies.ipynb #pol027
 #| export
@@ -433,7 +413,7 @@ class CrossFit:
         found = self._back(found)
         return found[0] if len(found) == 1 else found
 
-    def queue(self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None) -> "Queue":
+    def queue(self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None) -> tuple:
         """The order in which to decide 1, where not every sample can get it.
 
         It is that of the expected saving at each sample's own costs. With one cost matrix for all, it is the
@@ -450,7 +430,12 @@ class CrossFit:
 
         Returns
         -------
-        Queue
+        place : ndarray
+            (N,) whole numbers, 0 comes first; equal ones are tied, and the lot decides between them
+        saving : ndarray
+            (N,) what deciding 1 in place of 0 is expected to save, in the units of the costs
+        notes : tuple
+            what was done in another way than asked, and why
 
         Raises
         ------
@@ -467,7 +452,7 @@ class CrossFit:
             raise ValueError(f"y_true: {' '.join(notes[:-1])} So there is no expected saving to queue by")
         keys = _told(self._rows, how, rules[:1], queued)
         place, saving = (self._back(v[None])[0] for v in (_places(self._rows, keys[0]), keys[0, :, 0]))
-        return Queue(place, saving, tuple(dict.fromkeys(notes)))
+        return place, saving, tuple(dict.fromkeys(notes))
 
     def _back(self, values: np.ndarray) -> np.ndarray:
         "Values (D, N, ...) of the ordered rows in the order of the samples."

@@ -889,11 +889,9 @@ _PROBABLE = re.compile(r"(^|[^a-z])(p|pr|prob[a-z]*|posterior|class|logit)$")
 
 def _refuse_other_class(name, given, model, names, costs: CostMatrix):
     "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
-    if np.ndim(given) != 1 or isinstance(given, _KINDS) or isinstance(model, Decisions):
-        return
-    negative, positive = costs.classes
-    head, others = _before(name, negative), [_before(other, positive) for other in names]
-    if head is None or head in others:
+    negative, positive = costs.classes[:2]
+    head = _before(name, negative) if np.ndim(given) == 1 and not isinstance(model, Decisions) else None
+    if head is None or head in [_before(other, positive) for other in names]:
         return
     if _PROBABLE.search(head.lower()) if head else not written(negative).isdigit():
         said = f"by its name the probability of {negative!r}, but one column is read as that of {positive!r}"

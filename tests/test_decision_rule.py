@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import hypergeom
 
 import cost_eval.api as ce
-from cost_eval import __main__ as command, policies
+from cost_eval import policies
 from cost_eval.__main__ import main
 from cost_eval.core import short
 from cost_eval.costs import CostMatrix, ExampleCosts

@@ -549,15 +549,14 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
     named = CrossFit(read_samples(Y, {"p": P, "s": Scores(S)}, CostMatrix(COSTS, decisions=["no", "yes"])),
                       rng=0)
     for name, values in (("p", P), ("s", S)):
-        queue = fits.queue(name)
-        assert (np.diff(values[np.argsort(queue.place)])
-                <= 0).all() and queue.place.max() + 1 == len(np.unique(values))
-        turned = named.at_costs(CostMatrix([[5, 0], [0, 1]], decisions=["no", "yes"])).queue(name)  # decision 1 is for class 0
-        np.testing.assert_array_equal(turned.place, queue.place.max() - queue.place)
-    own = fits.at_costs(OWN).queue("p", "bayes")
+        place, *_ = fits.queue(name)
+        assert (np.diff(values[np.argsort(place)]) <= 0).all() and place.max() + 1 == len(np.unique(values))
+        turned = named.at_costs(CostMatrix([[5, 0], [0, 1]], decisions=["no", "yes"])).queue(name)[0]  # decision 1 is for class 0
+        np.testing.assert_array_equal(turned, place.max() - place)
+    place, gain, _ = fits.at_costs(OWN).queue("p", "bayes")
     saving = P * OWN.array[:, 1, 0] - (1 - P) * OWN.array[:, 0, 1]
-    np.testing.assert_allclose(own.saving, saving)
-    assert (np.diff(saving[np.argsort(own.place, kind="stable")]) <= 1e-12).all()
+    np.testing.assert_allclose(gain, saving)
+    assert (np.diff(saving[np.argsort(place, kind="stable")]) <= 1e-12).all()
     with pytest.raises(ValueError, match="model: 'd': decisions have no order"):
         fits.queue("d")
     with pytest.raises(ValueError, match="y_true: Class 1 has 1 samples.*no expected saving"):
