@@ -47,7 +47,6 @@ from cost_eval.samples import (
     Posteriors,
     Scores,
     example_frame,
-    read_blocks,
     read_file,
     read_table,
 )
@@ -249,7 +248,7 @@ def _fill(commands):
     parser = _command(commands, _evaluate, "evaluate", ("files", "+", "FILE", what), **usual)
     for title, rows in _GROUPS.items():
         _add(parser.add_argument_group(title), *rows)
-    files = "files", "+", "FILE", "CSV or parquet of any size; other kinds as for evaluate"
+    files = "files", "+", "FILE", "as for evaluate; each is read and decided by itself"
     out = "out", "FILE", "CSV to write: the rows with one more column, the decision"
     parser = _command(commands, _decide, "decide", files)
     _add(parser, _NEEDED, *_OF_A_RULE, out, _ROWS["capacity"], required=("rule", "out"))
@@ -681,8 +680,8 @@ def _decide(arguments):
     rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
     capacity = rule.capacity if arguments.capacity is None else arguments.capacity
     # of a limit all rows at once
-    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
-    frames = map(_with_index, blocks) if capacity is None else [_read_frame(arguments)]
+    files = (_with_index(read_file(path, **_marks(arguments))) for path in arguments.files)
+    frames = files if capacity is None else [_read_frame(arguments)]
     taken, columns = dict.fromkeys(rule.decisions, 0), None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -116,7 +116,7 @@ WITHOUT = {  # why functions and classes have no line
     "what others answer": """Answers Approximate AucInterval CapacityCurve CapacityPoint Certificate
         CertifiedThreshold Columns ConfidenceSequence CostAlarm CostParts Coverage ItemResult
         LabelBounds Labelled Line OutperformanceInterval PerformanceCurve Policy
-        PredictionRanks Queue Record Reliability Requirement Resampled RiskCoverage
+        PredictionRanks Record Reliability Requirement Resampled RiskCoverage
         Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",

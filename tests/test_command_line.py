@@ -14,7 +14,7 @@ from cost_eval.__main__ import main
 from cost_eval.costs import CostMatrix
 from cost_eval.page import answers
 from cost_eval.report import evaluate
-from cost_eval.samples import example_frame, read_blocks, read_file
+from cost_eval.samples import example_frame, read_file
 from cost_eval import datasets
 import os
 import sys
@@ -437,8 +437,6 @@ def test_what_is_no_table_is_refused_with_the_line_and_a_remedy(tmp_path, capsys
         err.splitlines()) == 1
     with pytest.raises(ValueError, match=f"{name}: cannot be read as"):
         read_file(tmp_path / name)
-    with pytest.raises(ValueError, match=re.escape(says)):
-        list(read_blocks(tmp_path / name))
 
 
 def test_nothing_half_written(tmp_path, capsys, scores, monkeypatch):

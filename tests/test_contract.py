@@ -69,7 +69,6 @@ CONTRACT = {
         RULES
         Policy | decisions rule kind threshold posteriors folds labels notes
         CrossFit(samples, *, folds=5, draws=1, rng=None) | decide posteriors queue
-        Queue | place saving notes
         fit_rule(y_true, model, costs, *, rule='calibrated', priors=None, require=None, capacity=None, positive=None, sample_weight=None, clusters=None, costs_known=False, folds=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
         isotonic_steps(scores, y_true, sample_weight=None, *, n_units=None)
@@ -170,8 +169,8 @@ CONTRACT = {
     """,
     "scale": """
         confusion_counts joint_counts losses
-        threshold_counts(y_true, scores, ...)
-        evaluate(y_true, models, costs, *, rows=1000000, data=None, rng=None, ...) -> Report
+        threshold_counts(y_true, scores, *, data, ...)
+        evaluate(y_true, models, costs, *, data, rows=1000000, rng=None, ...) -> Report
     """,
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",

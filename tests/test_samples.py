@@ -648,3 +648,20 @@ def test_a_gain_typed_as_a_cost_is_refused(costs, of):
                    ExampleCosts(fp=1, fn=4, tp=np.arange(1., 7)),
                    CostMatrix([[0, 50], [0, 60]], decisions=["wait", "act"])):
         assert len(read_samples(np.arange(6) % 2, np.full((6, 2), .5), honest)) == 6
+
+
+@pytest.mark.parametrize("name, negative", [
+    *((name, 0) for name in ("p0", "p_0", "prob_0", "proba0", "xgb_p0", "class_0")), ("no", "no"),
+    ("prob_no", "no"), ("probability negative", "negative")])
+def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name, negative):
+    p = pd.Series(1 - P, name=name)
+    classes = {0: (0, 1), "no": ("no", "yes"), "negative": ("negative", "positive")}[negative]
+    y, costs = np.array(classes)[Y], CostMatrix.binary(fp=1, fn=5, classes=classes)
+    for models in (p, p.to_frame(), {name: p}):
+        with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
+            read_samples(y, models, costs)
+    remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
+    model = eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})
+    read = read_samples(y, {name: model}, costs)
+    np.testing.assert_allclose(read.models[name].values[:, 0], p)
+    assert one({f"{name}_x": P}, Y).kind == "posteriors"
