@@ -118,17 +118,6 @@ def written(text):
     return {"written": len(str(text)) > 100}
 
 
-def then_and_now(change):
-    "What two months cost, and the rates of errors; at the base two tables of a record."
-    columns = ["model", "then", "now"]
-    if isinstance(change, pd.DataFrame):
-        said = change["what"].str
-        costs, errors = change[said.startswith("cost per")], change[said.startswith("errors")]
-    else:
-        costs, errors = change.table, change.rates
-    return costs[[*columns, "change", "low", "high"]], errors[columns].sort_values(columns)
-
-
 def trained(found):
     "What ways of making models cost; at the base the ends were `unseen_low` and `unseen_high`."
     tables = [found.table, found.differences]
@@ -654,8 +643,6 @@ REPORT = {
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
     "Report.plot": lambda p: Call(p.report).then(drawn),
     "Report.with_costs": lambda p: Call(p.report, 1 + p.prices).then(tables),
-    "Report.recipe": lambda p: Call(p.report).then(lambda recipe: [recipe["settings"], recipe["again"]]),
-    "Report.compare": lambda p: Call(p.report, p.other_report).then(then_and_now),
     **two({
         "evaluate scores": lambda p: {rule: evaluation(p, "scores", p.costs, rule=rule, draws=3)
                                       for rule in ("calibrated", "tuned")},
@@ -820,8 +807,6 @@ DOORS = {
         p.files, [command(p, "--save-rule", "@rule.json"), [
             "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost",
             str(p.bounds[1] / 3)]]).by(shell),
-    "main again": lambda p: Call(
-        p.files, [command(p, "--save-recipe", "@last.toml"), command(p, "--recipe", "@last.toml")]).by(shell),
     "main example": lambda p: Call({}, [["example", "@cases.csv"]], ["cases.csv"]).by(shell),
     "main refuses": lambda p: {
         option: Call(p.files, [command(p, f"--{option}", "nosuch")]).by(shell)
@@ -886,7 +871,7 @@ DOORS = {
 }
 RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0}}
-RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
+RARELY = {"Report.robustness": 2, "Report.to_html": 2, "main pages": 2, "main data": 3,
           **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame",
                            "places", "by_paper", "stored_rows", "moved", "explorer",
                            *(f"explore_{what}" for what in WIDGETS)], 6)}

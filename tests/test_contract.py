@@ -145,7 +145,7 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=None, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_dict to_frame provenance recipe compare
+        Report | rule best winner differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_dict to_frame provenance
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
