@@ -402,7 +402,7 @@ def subjects():
 def parameters(function):
     try:
         return {p.name: p for p in inspect.signature(function).parameters.values()
-                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and p.name != "data"}  # `on_dask` makes it
     except ValueError:
         return {}
 
