@@ -966,6 +966,14 @@ def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.n
     if array.dtype.kind in "biuf" and costs.decisions == costs.classes and len(costs.classes) == 2:
         if positions(array, costs.decisions) is None and (found := positions(array, (0, 1))) is not None:
             return found  # 1 is positive
+    unknown = [v for v in seen_labels(array) if positions(objects([v]), costs.decisions) is None]
+    if unknown and array.dtype.kind not in "biuf" and _are_numbers(unknown):
+        raise ValueError(f"{argument}: numbers as text, such as {unknown[0]!r}; give values.astype(float)")
+    if unknown:
+        strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
+        where = f"{list(costs.decisions)} (position {array.tolist().index(strange)})"
+        remedy = "name them, CostMatrix(costs, classes=..., decisions=...), or give numbers"
+        raise ValueError(f"{argument}: {strange!r} is not in the costs' decisions = {where}; {remedy}")
     return encode(array, list(costs.decisions), argument, "the costs' decisions")
 
 
@@ -997,10 +1005,13 @@ def _read_table(given, argument: str, costs: CostMatrix, n: int) -> Posteriors:
     values, classes = _values(given), getattr(given, "classes", None) if isinstance(given, _KINDS) else None
     if hasattr(values, "columns") and classes is not None:
         raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
+    if np.shape(values)[1:] == (1,):
+        raise ValueError(f"{argument}: one column; a model of one number a sample is numpy.ravel(values)")
     table, _ = columns_by_class(values, costs, argument, "the costs", names=classes)
     if len(table) != n:
-        ways = "a row for each sample is needed, numpy.transpose(values) of columns; of several models a dict"
-        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {ways}")
+        ways = "a row for each sample is needed, numpy.transpose(values) of columns"
+        several = "of several models {'a': values[0], ...}"
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {ways}; {several}")
     p = check_posteriors(table, len(costs.classes), name=argument)
     return Posteriors(p, priors=_right_at(given, argument, costs))
 

@@ -50,7 +50,7 @@ from .samples import Decisions, Posteriors, Scores
 #| code-fold: true
 #| code-summary: "Blocks of rows"
 def _blocks(data, columns: dict) -> list:
-    "The named columns of a Dask data frame, or of parquet files, as delayed dictionaries, one a block of rows."
+    "The named columns of a Dask data frame, or of parquet files: delayed dictionaries, one a block of rows."
     frame = data
     if not hasattr(data, "dask"):
         frame = optional_import("dask.dataframe", extra="scale").read_parquet(data)

@@ -126,7 +126,7 @@ WITHOUT = {  # why functions and classes have no line
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
         differences rate_of refuse_told regrets told_by_costs
         monotone_interval not_gained rates_interval robustness_map sample_difference
-        sample_interval share_above upper_level within_capacity believed
+        sample_interval share_above upper_level within_capacity believed queued rule_of
         chosen_by decided limit read_rule room step_odds""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell are asked": """answers
         as_dict brief_html caveats constraint_words draw_panel draw_report

@@ -119,9 +119,9 @@ BAD = {
     "another mark": (lambda f: f.set_axis(["id;label", *f.columns[1:]], axis=1)[["id;label"]], ILL,
                      "give --sep=';' (and --decimal=, where commas are decimal marks)"),
     "commas in numbers": (lambda f: f.assign(one=f["one"].astype(str).str.replace(".", ",")), ILL,
-                          "column 'one' holds text, '0,"),
+                          "models: ['one']: holds text, '0,43762': read the file with --decimal="),
     "a feature": (lambda f: f.assign(income=900 + f["id"] % 7), ILL,
-                  "['income'] are numbers beyond [0, 1] beside probabilities, ['one', 'two']"),
+                  "['income']: numbers beyond [0, 1] beside probabilities, ['one', 'two']"),
     "no rows": (lambda f: f[:0], ILL, "no rows"),
     "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL,
                  "models: no column beside the true labels is one; left out: 'id' (its name), 'age' "
@@ -306,14 +306,9 @@ def test_other_files(tmp_path, capsys, scores):
     assert "but" in call(capsys, path, tmp_path / "t.csv", "--fp", 1, "--fn", 2)[2]
     table = pd.DataFrame([[0, 1, .2], [9, 0, .2]], ["well", "ill"], ["well", "ill", "ask"])
     table.T.to_csv(tmp_path / "turned.csv")
-    assert "rows must be true classes" in (err := call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive",
-                                               "ill")[
-                                                   2]) and "in a file its corner, class \\ decision" in err
-    table.T.to_csv(tmp_path / "turned.csv", index_label="response \\ truth")
-    table.to_csv(tmp_path / "costs.csv", index_label="truth \\ response")
-    one, other = (call(capsys, path, "--costs", tmp_path / name, "--positive", "ill")[1]
-                  for name in ("turned.csv", "costs.csv"))
-    assert one == other != ""
+    assert "rows must be true classes" in call(capsys, path, "--costs", tmp_path / "turned.csv", "--positive", "ill")[2]
+    table.to_csv(tmp_path / "costs.csv")
+    assert call(capsys, path, "--costs", tmp_path / "costs.csv", "--positive", "ill")[1] != ""
 
 
 @pytest.mark.parametrize("text, says",
@@ -455,7 +450,7 @@ def test_priors_need_their_classes(scores, tmp_path, capsys):
     said = call(capsys, *three, "--posteriors", "q", "--prevalence", .1)[2]
     assert "priors: one number is for two classes, there are 3; give one each (here: --prevalence P, or --priors CLASS=P,...)" in said
     assert "model 'one': one number per sample for 3 classes" in call(capsys, *three)[2]
-    assert "--positive: 'a' is for two classes; the costs have 3, leave it out (here: --positive" in call(
+    assert "--positive: 'a', but the costs name ['a', 'b', 'c'], the last of two is the positive one; leave positive out" in call(
         capsys, *three, "--positive", "a")[2]
 
 
@@ -598,8 +593,6 @@ def test_a_requirement_is_that_of_python(scores, capsys):
     assert (code == 0 and here.summary().splitlines()[
         1] in out and "one has out of fold recall" in here.summary() and "What is required, and its price"
         in out)
-    assert call(capsys, *given, "--require",
-                "ill:well=.1")[1].count("share of ill decided well of at most 0.1") >= 2
     for text, words in (("recall", "--require: want RATE=LIMIT,..., got 'recall'"),
                         ("recall=much", "--require: 'much' is not a number"),
                         ("rcall=.9", "did you mean 'recall'? (here: --require RATE=LIMIT,...)")):

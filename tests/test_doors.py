@@ -144,7 +144,7 @@ P = np.clip(.4 * Y + .6 * RNG.random(80), .01, .99)
     ({"predict": Y, "p0": 1 - P, "p1": P}, ["p", "predict"]), ({"pred": Y, "proba": P}, ["pred", "proba"]),
     ({"0": 1 - P, "1": P, "again": Y}, ["model"]),
     ({"pred": Y, "confidence": np.maximum(P, 1 - P)}, ["pred"]),
-    ({"p0": (1 - P).round(2) + .01, "p1": P.round(2)}, "do not sum to 1"),
+    ({"p0": (1 - P).round(2) + .01, "p1": P.round(2)}, "does not sum to 1"),
 ])
 def test_a_model_without_an_error_is_no_label(columns, models):
     if isinstance(models, str):

@@ -224,7 +224,6 @@ CASES = {
         "CostMatrix.from_ratio": Case(3),
         "CostMatrix.from_weight": Case(.3),
         "CostMatrix.from_utilities": Case(-COSTS),
-        "CostMatrix.from_frame": Case(pd.DataFrame(COSTS, NAMES, NAMES[::-1]), classes=refused(["a", "b"])),
         "CostMatrix.with_abstain": Case(COSTS, .3, label="ask"),
         "ExampleCosts": Case(fp=given([1, 2], first=[2, 2], fn=[3, 4]),
                              fn=given([3, 4], first=[3, 3], fp=[1, 2]), tp=given(-1, fp=[1, 2], fn=[3, 4]),

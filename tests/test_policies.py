@@ -648,7 +648,7 @@ def test_risks_of_the_population_in_a_case_control_file():
                 model)) == 1 else model.values[:, ::-1]) == right).all()
     moved_twice = decide(at[.05], y, costs, rule="bayes", priors=priors, rng=0)
     assert (moved_twice.decisions
-            != right).mean() > .1 and "right at the sample's shares" in moved_twice.notes[0]
+            != right).mean() > .1 and "moved from the sample's shares" in moved_twice.notes[0]
     report = evaluate(y, {"m": Posteriors(at[.05], priors=.05)}, costs, rule="bayes", priors=priors,
                       rng=0)
     truth = .95 * np.mean(right[y == 0]) + .05 * 10 * np.mean(1 - right[y == 1])
