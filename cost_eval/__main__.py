@@ -14,7 +14,6 @@ __all__ = ['main']
 # %% ../nbs/95_judge.ipynb #361446b5
 import argparse
 import csv
-import importlib.util
 import itertools
 import json
 import os
@@ -48,22 +47,13 @@ from cost_eval.samples import (
     Posteriors,
     Scores,
     example_frame,
-    read_blocks,
     read_file,
     read_table,
 )
 
-# %% ../nbs/95_judge.ipynb #c634462e
-def _need(extra: str, *names):
-    "Name all missing libraries at once, and the extra that brings them."
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ImportError(f'{", ".join(missing)} needed for this: pip install "cost_eval[{extra}]"')
-
 # %% ../nbs/95_judge.ipynb #069a3d7a
 def _reproduce(arguments):
     "Recompute tables and figures, compare them with the published numbers."
-    _need("book", "pandas", "tqdm", "joblib", "matplotlib")
     optional_import("matplotlib", extra="book").use("agg")
     if arguments.sheet:
         reproduce.discover()
@@ -86,7 +76,7 @@ def _reproduce(arguments):
 # %% ../nbs/95_judge.ipynb #a1fe6c46
 def _list(arguments):
     "List what can be reproduced."
-    _need("book", "pandas", "matplotlib")
+    optional_import("matplotlib", extra="book")
     broken = reproduce.discover()
     for item in reproduce.select(arguments.items, broken):
         needs = f"  (needs {', '.join(item.needs)})" if item.needs else ""
@@ -129,7 +119,6 @@ def _data_fetch(arguments):
 # %% ../nbs/95_judge.ipynb #exa1
 def _example(arguments):
     "Write a small file of predictions, and the line that judges it."
-    _need("data", "pandas")
     path = Path(arguments.file)
     if path.suffix.lower() != ".csv":
         raise ValueError(f"{path}: the example is a CSV file; name it {path.stem or 'scores'}.csv")
@@ -185,14 +174,12 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
         ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
         ("confidence", "Q", "confidence level of the intervals (default: .95)"),
         ("seed", "N", "random seed, for folds and draws (default: 0)"),
-        ("recipe", "FILE", "file of --save-recipe: its options, unless given here; compares the results"),
         ("costs-known", "", "each row's costs are known before its class, although they tell it"),
     ),
     "output": (
         ("html", "FILE", "the whole report as one page"),
         ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
         ("json", "FILE", "everything as JSON"),
-        ("save-recipe", "FILE", "the options and the counts as JSON, without any row: for --recipe"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
         ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
     ),
@@ -261,7 +248,7 @@ def _fill(commands):
     parser = _command(commands, _evaluate, "evaluate", ("files", "+", "FILE", what), **usual)
     for title, rows in _GROUPS.items():
         _add(parser.add_argument_group(title), *rows)
-    files = "files", "+", "FILE", "CSV or parquet of any size; other kinds as for evaluate"
+    files = "files", "+", "FILE", "as for evaluate; each is read and decided by itself"
     out = "out", "FILE", "CSV to write: the rows with one more column, the decision"
     parser = _command(commands, _decide, "decide", files)
     _add(parser, _NEEDED, *_OF_A_RULE, out, _ROWS["capacity"], required=("rule", "out"))
@@ -292,7 +279,6 @@ def _fill(commands):
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "save_recipe": lambda report, of: json.dumps(report.recipe() | {"options": _options(of)}, indent=1),
     "html": lambda report, of: report.to_html(),
     "markdown": lambda report, of: report.to_markdown(),
     "json": lambda report, of: json.dumps(report.to_dict(), indent=1),
@@ -304,8 +290,6 @@ _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "metho
 
 def _evaluate(arguments):
     "What the predictions in a file cost, and which model is cheapest."
-    _need("data", "pandas")
-    _need("book", *(["matplotlib", "jinja2"] if arguments.html else []))
     outputs = {name: getattr(arguments, name) for name in _WRITERS if getattr(arguments, name)}
     for path in outputs.values():
         _writable_file(path)
@@ -336,44 +320,9 @@ def _evaluate(arguments):
     arguments.models = found.models
     texts = {name: _WRITERS[name](report, arguments) for name in outputs}
     _print_report(report)
-    if arguments.recipe:
-        _print_change(report, arguments)
     for name, text in texts.items():
         _write(outputs[name], text)
     return 0
-
-
-def _recalled(parser, arguments, argv):
-    "The arguments with those of the recipe where none are given here."
-    path = arguments.recipe
-    try:
-        recipe = json.loads(Path(path).read_text(encoding="utf-8"))
-        options = {**recipe["options"]}
-    except (OSError, ValueError) as error:
-        raise ValueError(f"--recipe: {path} is not complete JSON ({error}); name another file") from None
-    except (KeyError, TypeError):
-        raise ValueError(f"--recipe: {path} holds no options; --save-recipe writes some") from None
-    if arguments.costs or _prices(arguments):
-        other = _OUTCOMES if arguments.costs else ("costs",)
-        options = {name: value for name, value in options.items() if name not in other}
-    arguments.parser.set_defaults(last=recipe, **options)
-    return parser.parse_args(argv)
-
-
-def _options(arguments) -> dict:
-    "What the command was asked, for a recipe: not which files, nor what is written."
-    kept = [name for title in ("columns", "costs", "decisions") for name, form, _ in _GROUPS[title] if form]
-    given = {name: getattr(arguments, name) for name in kept if name != "recipe"}
-    return {name: value for name, value in given.items() if value not in (None, [])}
-
-
-def _print_change(report, arguments):
-    "The report beside the last one, if they can be compared."
-    print(f"\nBeside {arguments.recipe}:")
-    try:
-        _print_table(report.compare(arguments.last))
-    except ValueError as error:
-        print(f"not compared: {_in_the_shell(str(error))}")
 
 
 def _rule_text(report, models: dict, otherwise) -> str:
@@ -477,7 +426,7 @@ def _given(found) -> str:
 
 def _in_the_shell(message: str) -> str:
     "The library's words with arguments as options, without what they advise in Python; and the option."
-    argument = message.partition(":")[0].partition("[")[0]
+    argument = argument_of(message)
     option = _OPTIONS.get(argument)
     said = re.sub(r"^min_rates\['(\w+)'\]", r"--min-\1", message)
     said = _flag(argument) + said.removeprefix(argument) if argument in _OPTIONS else said
@@ -727,13 +676,12 @@ def _rule_values(rule, frame, arguments) -> tuple:
 
 def _decide(arguments):
     "What an installed rule decides about the rows of a file."
-    _need("data", "pandas")
     _writable_file(arguments.out)
     rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
     capacity = rule.capacity if arguments.capacity is None else arguments.capacity
     # of a limit all rows at once
-    blocks = (block for path in arguments.files for block in read_blocks(path, **_marks(arguments)))
-    frames = map(_with_index, blocks) if capacity is None else [_read_frame(arguments)]
+    files = (_with_index(read_file(path, **_marks(arguments))) for path in arguments.files)
+    frames = files if capacity is None else [_read_frame(arguments)]
     taken, columns = dict.fromkeys(rule.decisions, 0), None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -764,7 +712,6 @@ def _check(arguments):
     """Whether an installed rule keeps its promise on new labelled rows. Exit status: 0 kept, 1 broken for
     sure, 3 undecided.
     """
-    _need("data", "pandas")
     rule = DecisionRule.from_json(Path(arguments.rule))
     frames = [_with_index(read_file(path, **_marks(arguments))) for path in arguments.files]
     frame = pandas().concat(frames, ignore_index=True)
@@ -843,8 +790,6 @@ def main(argv: Row[str] | None = None) -> int:
         options = dict.fromkeys(re.findall(r"--[a-z-]+", arguments.parser.format_help()))
         arguments.parser.error(unknown_name(strange[0], options, "argument"))
     try:
-        if getattr(arguments, "recipe", None):
-            arguments = _recalled(parser, arguments, argv)
         arguments.line = line
         with redirect_stdout(_Lasting(sys.stdout)):
             return arguments.run(arguments)

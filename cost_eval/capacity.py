@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from .core import Axes, Frame, Labels, Model, Priors, Rng, VBox, Vector
 from .costs import Costs, attainable
@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import norm
 
-from .bootstrap import Difference, Interval, Sample, loss_difference, loss_interval, sample_interval
+from .bootstrap import Difference, Interval, loss_difference, loss_interval
 from .core import Result, check_capacity, check_confidence, check_integer, result, short
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
 from .policies import CrossFit
@@ -344,25 +344,23 @@ def capacity_curve(
     >>> curve.at(40)
     <40 calls save 1.667 (1.387 to 1.667) per sample; one more 2.067 per call>
     """
-    if not isinstance(rule, str) or rule not in ("calibrated", "bayes"):
-        raise ValueError(f"rule: 'calibrated' or 'bayes' gives expected savings, got {rule!r}")
     options: dict = {"positive": positive, "sample_weight": sample_weight, "clusters": clusters}
     samples = read_samples(y_true, model, costs, costs_known=costs_known, **options)
     confidence, points = check_confidence(confidence), check_integer(points, "points", 1, 1000)
     if len(samples.models) > 1:
         raise ValueError(f"model: one at a time, got {list(samples.models)}; make a curve for each")
     (name,) = samples.models
-    queue = CrossFit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
-    units, saving = _units(samples, queue, priors)
-    wanted = units.ends[np.abs(units.ends - units.mass @ (queue.saving >= 0)).argmin()]
+    place, expected, notes = CrossFit(samples, folds=folds, rng=rng).queue(name, rule, priors=priors)
+    units, saving = _units(samples, place, expected, priors)
+    wanted = units.ends[np.abs(units.ends - units.mass @ (expected >= 0)).argmin()]
     *cuts, best = _points(units, [*_grid(units.ends, points), wanted], confidence)
     calls, cuts = np.round(units.ends * units.n, 9), tuple(cuts)
-    notes = samples.notes + queue.notes
+    notes = samples.notes + notes
     return CapacityCurve(calls, saving, units.expected, units.margin, best, cuts, confidence, units, notes)
 
 # %% ../nbs/64_capacity.ipynb #cap062
 #| code-fold: true
-def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
+def _units(samples, place, expected, priors) -> tuple[CallUnits, np.ndarray]:
     "The units of a queue, and what the first places save."
     y, weight, target = samples.y, samples.sample_weight, samples.target_priors(priors)
     costs, (wait, call) = samples.costs if samples.own is None else samples.own, samples.costs.decisions
@@ -379,11 +377,11 @@ def _units(samples, queue, priors) -> tuple[CallUnits, np.ndarray]:
     options = {"sample_weight": weight, "clusters": samples.clusters}
     if priors is not None:
         options |= {"strata": y, "shares": {k: float(target[k]) for k in np.unique(y).tolist()}}
-    where, size = _dense_places(queue.place, mass)
+    where, size = _dense_places(place, mass)
     in_place = np.bincount(where, raw, size)[:-1]
     ends = np.concatenate([[0.0], np.cumsum(in_place)])
-    margin = np.bincount(where, raw * queue.saving, size)[:-1] / in_place
-    expected, saving = (_running(where, mass * worth, size) for worth in (queue.saving, gain))
+    margin = np.bincount(where, raw * expected, size)[:-1] / in_place
+    expected, saving = (_running(where, mass * worth, size) for worth in (expected, gain))
     margin = np.append(margin, margin[-1])
     return CallUnits(where, gain, least, most, mass, ends / ends[-1], margin, options, expected), saving
 
@@ -422,7 +420,8 @@ def _points(units: CallUnits, shares, confidence: float) -> tuple:
     known = np.cumsum(units.mass[order] * np.maximum(units.gain[order], 0))
     perfect = np.interp(shares, np.cumsum(units.mass[order]), known, left=0)
     naive = np.maximum(0.0, shares * (units.mass @ units.gain))
-    rows = zip(shares, _intervals(units, shares, confidence), perfect, naive)
+    savings = (_saving(units, share, confidence) for share in shares)
+    rows = zip(shares, savings, perfect, naive)
     return tuple(_point(units, *row, known[-1]) for row in rows)
 
 
@@ -439,14 +438,12 @@ def _point(units: CallUnits, share, saving: Interval, perfect, naive, attainable
 _QUANTITY = "saving per sample"
 
 
-def _intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[Interval]:
-    "The interval of the saving at each share."
-    counted = units.options["sample_weight"] is None and units.options["clusters"] is None
-    if counted and (units.n <= 1000 or len(np.unique(units.gain[:1000])) <= _DISTINCT):
-        found = _counted_intervals(units, shares, confidence)
-    else:
-        found = [_single_interval(units, share, confidence) for share in shares]
-    return [_possible(units, each, share) for share, each in zip(shares, found)]
+def _saving(units: CallUnits, share: float, confidence: float) -> Interval:
+    "The interval of the saving at a share: of units whose mean it is, with their least and largest."
+    worth, price = units.levelled(share), units.one_more(share)
+    bounds = units.ends_of(worth, lambda low, high: (0.0, low - price, high - price), price * share)
+    found = loss_interval(worth, **units.options, bounds=bounds, confidence=confidence)
+    return _possible(units, replace(found, quantity=_QUANTITY), share)
 
 
 def _possible(units: CallUnits, found: Any, share: float) -> Any:
@@ -456,46 +453,6 @@ def _possible(units: CallUnits, found: Any, share: float) -> Any:
     least, most = share * units.least.min(), share * units.most.max()
     low, high = max(found.low, min(least, found.mean)), min(found.high, max(most, found.mean))
     return replace(found, low=low, high=high)
-
-
-def _worth(units: CallUnits, share: float) -> tuple:
-    "(N,) units whose mean is the saving, and their least and largest; by stratum."
-    worth, price = units.levelled(share), units.one_more(share)
-    return worth, units.ends_of(worth, lambda low, high: (0.0, low - price, high - price), price * share)
-
-
-def _single_interval(units: CallUnits, share: float, confidence: float) -> Interval:
-    "Of units of any weight, in clusters or not."
-    worth, bounds = _worth(units, share)
-    options = units.options | {"bounds": bounds, "confidence": confidence}
-    return replace(loss_interval(worth, **options), quantity=_QUANTITY)
-
-
-_DISTINCT = 64  # gains among the first 1,000 that are counted for all shares at once
-
-
-def _counted_intervals(units: CallUnits, shares: np.ndarray, confidence: float) -> list[Interval]:
-    "Of equal units with few gains: how often each worth was seen, for all shares at once."
-    cells, strata, ways = list[Any](), units.options.get("strata"), ("constant", "edge")
-    parts = {None: 1.0} if strata is None else units.options["shares"]
-    for worth, bounds in (_worth(units, share) for share in shares):
-        for k, weight in parts.items():
-            own, ends = (worth, bounds) if k is None else (worth[strata == k], bounds[k])
-            values, many = np.unique(np.r_[ends, own], return_counts=True)
-            np.subtract.at(many, [0, -1], 1)  # the ends were not seen
-            cells.append((many, weight * values))
-    most = max(len(many) for many, _ in cells)
-    m, a = (
-        np.stack([np.pad(cell[k], (0, most - len(cell[k])), cast(Any, way)) for cell in cells])
-        for k, way in enumerate(ways)
-    )
-    kind = "strata" if len(parts) > 1 else "examples"
-    unit, shape = float(np.abs(a).max()) or 1.0, (len(shares), len(parts), most)
-    sample = Sample(m.reshape(shape), a.reshape(shape) / unit, None, unit, kind)
-    found = sample_interval(sample, confidence=confidence, quantity=_QUANTITY)
-    fields = ("low", "high", "mean", "standard_error")
-    rows = zip(*(np.asarray(getattr(found, name)).tolist() for name in fields))
-    return [replace(found, **dict(zip(fields, row)), distribution=np.empty(0)) for row in rows]
 
 
 def _apart(one: tuple, other: tuple, *, nested: bool = False) -> Difference:

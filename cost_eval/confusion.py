@@ -39,7 +39,6 @@ from cost_eval.core import (
     result,
     same_rows,
     seen_labels,
-    table_html,
     wide,
 )
 
@@ -536,10 +535,7 @@ class BinaryCounts(Result):
         return np.stack([self.tn, self.fp, self.fn, self.tp], axis=-1).reshape(*self.shape, 2, 2)
 
     def _repr_html_(self):
-        if self.shape:
-            return None
-        rows = [("class 0", [f"{self.tn:g}", f"{self.fp:g}"]), ("class 1", [f"{self.fn:g}", f"{self.tp:g}"])]
-        return table_html("", ["decided 0", "decided 1"], rows)
+        return ConfusionCounts(self.to_matrix())._repr_html_()
 
 
 def _cell_array(value, name: str) -> np.ndarray:

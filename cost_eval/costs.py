@@ -594,7 +594,7 @@ def as_priors(priors: Priors | None, classes: int | Labels, *, sizes: Vector | N
         raise ValueError("priors: None, and no samples whose shares they could be; give one for each class")
     if sizes is None:
         return one_prior(priors, len(labels), labels)
-    many = np.asarray(sizes, float)
+    many = np.asarray(check_range(sizes, "sizes", 0, ends="[)", shape=(len(labels),)))
     shares = many / many.sum() if many.any() else np.full(len(many), np.nan)
     target = shares if priors is None else one_prior(priors, len(labels), labels)
     missing = [str(labels[i]) for i in np.flatnonzero((many == 0) & (target > 0))]

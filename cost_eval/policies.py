@@ -12,8 +12,7 @@ from typing import Any
 from .core import DataFrame, Frame, Labels, Model, Priors, Rng, Rule, Vector
 
 # %% auto #0
-__all__ = ['RULES', 'FITTED', 'Policy', 'Queue', 'CrossFit', 'within_capacity', 'isotonic_steps', 'DecisionRule', 'fit_rule',
-           'rule_of']
+__all__ = ['RULES', 'FITTED', 'Policy', 'CrossFit', 'within_capacity', 'isotonic_steps', 'DecisionRule', 'fit_rule', 'rule_of']
 
 # %% ../nbs/07_policies.ipynb #pol005
 import json
@@ -43,7 +42,6 @@ from cost_eval.core import (
     check_weights,
     code_of,
     dense,
-    even,
     generator,
     in_order,
     label_array,
@@ -78,6 +76,7 @@ from cost_eval.runner import (
     chosen_by,
     decided,
     limit,
+    queued,
     read_rule,
     room,
 )
@@ -146,25 +145,6 @@ class Policy(Result):
         many = np.bincount(self.decisions.ravel(), minlength=len(self.labels))
         taken = ", ".join(f"{n} x {label!r}" for n, label in zip(many, self.labels))
         return f"<{self.decisions.shape[-1]} decisions{draws}, rule {self.rule!r}: {taken}>"
-
-
-@result
-class Queue(Result):
-    """The order in which samples are decided positive, where not all can be; from `CrossFit.queue`.
-
-    Attributes
-    ----------
-    place : ndarray
-        (N,) whole numbers, 0 comes first; equal ones are tied, and the lot decides between them
-    saving : ndarray
-        (N,) what deciding 1 in place of 0 is expected to save, in the units of the costs
-    notes : tuple
-        what was done in another way than asked, and why
-    """
-
-    place: np.ndarray
-    saving: np.ndarray
-    notes: tuple
 
 # %% ../nbs/07_policies.ipynb #pol027
 #| export
@@ -313,15 +293,15 @@ class CrossFit:
         how, whole, rules = self._rules(how, notes)
         chosen = _told(rows, how, rules, _decided) if rules else _constant(rows, how)[None]
         p, behind = np.empty((len(chosen), 0, len(rows.costs.classes))), rules and how.rule in _BY_COSTS
-        if behind and (posteriors or capacity is not None):
+        if behind and posteriors:
             p = _told(rows, how, rules, _believed)
         if capacity is not None:
-            each = zip(chosen, p)
+            each = zip(chosen, _told(rows, how, rules or [[(np.arange(len(rows)), _UNRULED)]], queued))
             chosen, whole = np.stack([self._limited(how, *pair, capacity, notes) for pair in each]), {}
         if posteriors or len(chosen) == 1:
             chosen = chosen.astype(np.intp)
         drawn = self._drawn[: len(chosen)] if how.rule in FITTED else np.empty((1, 0), np.intp)
-        found = (self._back(told) for told in (chosen, p[:, : len(rows) * posteriors], drawn))
+        found = (self._back(told) for told in (chosen, p, drawn))
         chosen, p, fold = (told if len(told) > 1 and told.size else told[0] for told in found)
         at, low, high = (_read_number(whole.get(end)) for end in _ENDS)
         said = tuple(dict.fromkeys(notes))
@@ -433,7 +413,7 @@ class CrossFit:
         found = self._back(found)
         return found[0] if len(found) == 1 else found
 
-    def queue(self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None) -> "Queue":
+    def queue(self, name: str, rule: Rule = "calibrated", *, priors: float | Priors | None = None) -> tuple:
         """The order in which to decide 1, where not every sample can get it.
 
         It is that of the expected saving at each sample's own costs. With one cost matrix for all, it is the
@@ -450,7 +430,12 @@ class CrossFit:
 
         Returns
         -------
-        Queue
+        place : ndarray
+            (N,) whole numbers, 0 comes first; equal ones are tied, and the lot decides between them
+        saving : ndarray
+            (N,) what deciding 1 in place of 0 is expected to save, in the units of the costs
+        notes : tuple
+            what was done in another way than asked, and why
 
         Raises
         ------
@@ -465,9 +450,9 @@ class CrossFit:
         how, _, rules = self._rules(how, notes)
         if not rules:
             raise ValueError(f"y_true: {' '.join(notes[:-1])} So there is no expected saving to queue by")
-        place, saving = _queue(self._rows, how, _told(self._rows, how, rules[:1], _believed)[0])
-        place, saving = (self._back(values[None])[0] for values in (place, saving))
-        return Queue(place, saving, tuple(dict.fromkeys(notes)))
+        keys = _told(self._rows, how, rules[:1], queued)
+        place, saving = (self._back(v[None])[0] for v in (_places(self._rows, keys[0]), keys[0, :, 0]))
+        return place, saving, tuple(dict.fromkeys(notes))
 
     def _back(self, values: np.ndarray) -> np.ndarray:
         "Values (D, N, ...) of the ordered rows in the order of the samples."
@@ -502,13 +487,8 @@ class CrossFit:
 
     def _fitted(self, how: "_How", notes: list) -> bool:
         "Can a rule be fitted on the other folds?"
-        fold = self._drawn[0]
         notes += self.notes
-        apart = (_lacking(self._rows, fold != k) for k in np.unique(fold))
-        if self._given and how.rule == "calibrated" and any(apart):
-            notes.append(Note("class missing", model=how.name, so=", so nothing is calibrated"))
-            return False
-        return len(fold) > 0
+        return self._drawn.size > 0
 
     def _of_folds(self, how: "_How", notes: list, apart: bool = False) -> list:
         "For each draw the rows of each fold, and the rule that is fitted on all others."
@@ -522,12 +502,7 @@ class CrossFit:
             found.append([])
             fold = fold.take(order)
             for k in range(fold.max() + 1):
-                others, cut = np.flatnonzero(fold != k), None
-                tuned = self._given and how.rule == "tuned" and how.asked is None
-                if tuned and _lacking(rows, others):
-                    cut = np.inf if _constant(rows, how)[0] == 0 else -np.inf
-                    notes.append(Note("class missing", model=name, so=f"; it got {_CONSTANT}"))
-                content, alone = _fit(rows, how, cut, others)
+                content, alone = _fit(rows, how, np.flatnonzero(fold != k))
                 found[-1].append((order.take(np.flatnonzero(fold == k)), content))
                 separated |= alone
         if separated:
@@ -543,8 +518,6 @@ class CrossFit:
 
         def others(inside, outside):
             part = replace(rows, models={}, groups=None, ids=None).take(inside)
-            if not part.class_sizes.all():  # the best decision for everybody
-                return np.full(len(outside), np.searchsorted(log_odds, 0, side="right"))
             there = [] if how.priors is not None else [part.shares, own]
             odds = log_odds + sum(sign * np.log(s[1] / s[0]) for sign, s in zip((1, -1), there))
             costs[:, 0, 1], costs[:, 1, 0] = np.exp(-odds / 2), np.exp(odds / 2)
@@ -554,9 +527,9 @@ class CrossFit:
 
         return out_of_fold(fold, others)
 
-    def _limited(self, how: "_How", chosen: np.ndarray, p, capacity: float, notes: list) -> np.ndarray:
+    def _limited(self, how: "_How", chosen, keys, capacity: float, notes: list) -> np.ndarray:
         "At most `capacity` positive decisions: those that are expected to save the most; ties at random."
-        rows, place, chance = self._rows, _queue(self._rows, how, p)[0], np.zeros(len(chosen))
+        rows, place, chance = self._rows, _places(self._rows, keys), np.zeros(len(chosen))
         chance[rows.counting] = self.random(1).random(len(rows.counting))
         wanted = rows.counting[chosen[rows.counting] == 1]
         first = wanted[np.lexsort((chance[wanted], place[wanted]))]
@@ -572,6 +545,7 @@ class CrossFit:
 
 _BY_COSTS = ("bayes", "calibrated")  # these rules read the costs of the row that they decide about
 _CONSTANT = "the decision that is best for everybody"
+_UNRULED = {"values": "scores", "by": "cut", "classes": [0, 1]}
 
 
 def _in_their_order(samples: Samples) -> Samples:
@@ -603,44 +577,22 @@ def _believed(content: dict, x: np.ndarray, own) -> np.ndarray:
     return believed(content, x)[0]
 
 
-def _lacking(rows: Samples, some: np.ndarray) -> bool:
-    "Is a class missing among some rows that count?"
-    weight = None if rows.sample_weight is None else rows.sample_weight[some]
-    return bool((np.bincount(rows.y[some], weight, len(rows.costs.classes)) == 0).any())
-
-
 def _constant(rows: Samples, how: "_How") -> np.ndarray:
     "(N,) the best decision for everybody."
     at = rows.shares if how.priors is None else how.priors
     return np.full(len(rows), naive_decision(rows.costs, at), np.intp)
 
 
-def _queue(rows: Samples, how: "_How", p) -> tuple[np.ndarray, np.ndarray]:
-    "(N,) places, 0 first, equal ones tied, and (N,) what deciding 1 in place of 0 is expected to save."
-    if len(rows.costs.decisions) != 2:
-        raise ValueError(f"capacity: limits the second of two decisions; got {rows.costs.decisions}")
-    costs = rows.costs.array[None] if rows.own is None else rows.own.array
-    each, saving = costs[:, :, 0] - costs[:, :, 1], np.zeros(len(rows))
-    if len(p):
-        saving = np.einsum("ni,ni->n", p, np.broadcast_to(each, p.shape))
-        saving[even(p, each)] = 0
-    if how.kind == "decisions":
-        return np.zeros(len(rows), np.intp), saving
-    keys = [-saving]
-    if len(rows.costs.classes) == 2:
-        x = _cut(rows.models[how.name])
-        seen = each if len(each) == 1 else each[rows.counting]
-        if how.rule not in _BY_COSTS:  # as the installed rule has them, which reads no costs
-            keys = [-x]
-        elif (seen == seen[0]).all():
-            keys = [-np.sign(seen[0, 1] - seen[0, 0]) * x]
-        else:
-            keys = [-x, -saving]
-    order = np.lexsort(keys)
-    step = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+def _places(rows: Samples, keys: np.ndarray) -> np.ndarray:
+    "(N,) places by what the runner queues by, 0 first, equal ones tied."
+    limit(1, list(rows.costs.decisions))
+    own = None if rows.own is None else rows.own.array[rows.counting]
+    if len(rows.costs.classes) == 2 and (own is None or (own == own[0]).all()):
+        keys = keys * [0, 1]  # of one cost for all the output alone, for each fold has its own calibration
+    order = np.lexsort((-keys[:, 1], -keys[:, 0]))
     place = np.empty(len(order), np.intp)
-    place[order] = np.concatenate([[0], np.cumsum(step)])
-    return place, saving
+    place[order] = np.append(0, np.cumsum((keys[order[1:]] != keys[order[:-1]]).any(1)))
+    return place
 
 
 def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray:
@@ -751,16 +703,17 @@ def _cut(model) -> np.ndarray:
     return model.values if model.kind == "scores" else model.values[:, 1]
 
 
-def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -> tuple[dict, bool]:
-    """How the rule that is fitted on `some` rows decides, as its file has it, by a `cut` that was found
-    elsewhere or the best one; are the classes separated?
-    """
+def _fit(rows: Samples, how: _How, some: Any = None) -> tuple[dict, bool]:
+    """How the rule that is fitted on `some` rows decides, as its file has it; are the classes separated?"""
     known, apart, at, costs, model = None, False, how.at, rows.costs, rows.models[how.name]
     own = rows.own is not None
     if some is not None and how.rule == "tuned":
         rows = replace(rows, models={how.name: model}).take(some)
     elif some is not None:  # a calibration reads no costs
         rows = replace(rows, models={}, own=None).take(some)
+    if how.rule in FITTED and not rows.class_sizes.all():
+        ways = "give folds that leave every class outside each, or use rule='bayes'"
+        raise ValueError(f"samples: a class has no sample where {how.rule!r} is fitted; {ways}")
     if how.rule == "calibrated":
         known, apart = _calibrated(rows, model, some)
         at = None if how.priors is None else rows.shares
@@ -782,7 +735,7 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
     if how.asked is not None:
         content["require"] = [[one.name, float(one.limit)] for one in how.asked]
     if how.rule == "tuned":
-        content["threshold"] = _stored(_best_cut(rows, how) if cut is None else cut)
+        content["threshold"] = _stored(_best_cut(rows, how))
     elif known is not None and how.kind == "posteriors" and costs.shape == (2, 2) and not own:
         content["threshold"] = _stored(_least_positive(content, None))
     return content, apart
@@ -790,8 +743,6 @@ def _fit(rows: Samples, how: _How, cut: float | None = None, some: Any = None) -
 
 def _best_cut(rows: Samples, how: _How) -> float:
     "The best threshold on some rows."
-    if (rows.class_sizes == 0).any():
-        raise ValueError("samples: a class has no sample where the cut is chosen; use rule='bayes'")
     costs = rows.costs.array if rows.own is None else ExampleCosts.from_array(rows.own.array)
     options: dict = {"priors": how.priors, "sample_weight": rows.sample_weight, "require": how.asked}
     return best_threshold(rows.y, _cut(rows.models[how.name]), costs, **options).threshold
@@ -863,8 +814,6 @@ _FITTED = 15_000  # samples of a class that a calibration map is fitted to, at t
 
 def _calibrated(rows: Samples, model, some=None) -> tuple[dict, bool]:
     "A calibration fitted to rows, which are `some` of the model's, as numbers; are the classes separated?"
-    if (rows.class_sizes == 0).any():
-        raise ValueError("samples: a class has no sample, so nothing can be calibrated; use rule='bayes'")
     y, weight = rows.y, rows.sample_weight
     if model.kind == "scores":
         units = len(rows.counting)

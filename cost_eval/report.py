@@ -43,8 +43,6 @@ from cost_eval.comparisons import (
     Answers,
     Losses,
     Decided,
-    Mean,
-    Question,
     ask,
     best_policy,
     differences,
@@ -68,7 +66,7 @@ from cost_eval.core import (
     result,
     same_rows,
 )
-from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs
 from .decisions import read_requirements
 from .metrics import evaluate_metrics
 from .outperformance import outperformance_of_cost
@@ -99,7 +97,7 @@ def _case_of(
     how |= {"rng": rng, "heaviest": least if heaviest is None else _heaviest(samples, heaviest, least)}
     if samples.own is not None and all_costs is not None:
         costs, counting = all_costs
-        how["possible"] = _in_order(cast(ExampleCosts, as_costs(costs)), samples.costs.classes)[counting]
+        how["possible"] = as_costs(costs, classes=samples.costs).array[counting]
     how |= {"groups": samples.groups, "confidence": confidence, "capacity": capacity}
     return _Case.of(samples, priors, **how)
 
@@ -122,12 +120,6 @@ def _heaviest(samples: Samples, heaviest, least) -> float:
     seen = seen if least is None else max(seen, least)
     hint = f"a unit weighs {seen:g}"
     return check_range(heaviest, "heaviest", seen * (1 - 1e-12), ends="[)", shape=(), hint=hint)
-
-
-def _in_order(costs: ExampleCosts, classes) -> np.ndarray:
-    "(N, K, M) own costs with the classes in this order, where they are named."
-    named = set(costs.classes) == set(classes)
-    return costs.array[:, [costs.classes.index(label) for label in classes]] if named else costs.array
 
 # %% ../nbs/60_report.ipynb #d9bf9032
 def _rules_of(rule, samples: Samples) -> dict:
@@ -400,12 +392,6 @@ def _savings(case: _Case, pairs: list):
         asked.append(case.minus(o, e)._replace(model=e.model, part=e.rule, against=against))
     found = ask(asked, confidence=case.confidence, jointly=True)
     return _frame(found, model="model", rule="part", against="against", saving="estimate")
-
-
-def _against_constant(case: _Case, mains: list[Decided]):
-    "What each model saves against the best decision for everybody."
-    naive = _naive(case)
-    return _savings(case, [(e, naive) for e in mains])
 
 
 def _calibrated(case: _Case, entries: list[Decided]):
@@ -681,7 +667,6 @@ class Report(Result):
     _few: tuple = field(repr=False, compare=False, default=())  # case, entries, equal rows counted
     _lines: tuple = field(repr=False, compare=False, default=())
     _inputs: Any = field(repr=False, compare=False, default=None)
-    _asked: dict = field(repr=False, compare=False, default_factory=dict)
     _rungs: Any = field(repr=False, default=None)  # of the ladder those that every report computes
     _kept: dict = field(repr=False, compare=False, default_factory=dict)
 
@@ -799,8 +784,7 @@ class Report(Result):
         notes = [*(note for note in self.notes if note not in told), *notes]  # what was added since
         fits, case = _at_costs(self._case, fits, costs, priors, order, fits.random(2))
         case = replace(case, scenarios=self._case.scenarios)
-        found = _judged(case, fits, declared, priors, notes, seed, order, draws)
-        return replace(found, _asked=self._asked | {"priors": priors})
+        return _judged(case, fits, declared, priors, notes, seed, order, draws)
 
     def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
         """The rule of a model, fitted on all samples, to be installed: a cut, a file, reasons for a case.
@@ -889,42 +873,6 @@ class Report(Result):
         if ax is None and panel is None:
             return page.draw_report(self)
         return page.draw_panel(self, "ladder" if panel is None else panel, ax)
-
-    def recipe(self) -> dict:
-        """The settings of this report and its counts, fit for JSON; no row is in it.
-
-        Returns
-        -------
-        dict
-            "settings": `evaluate(y_true, models, costs, **recipe["settings"])` asks the same again;
-            "again": what else was given and must be given anew; checksum, date, number of rows; "classes",
-            "decisions", "costs"; "models": each model's counts, which `compare` needs, empty with weights,
-            clusters and costs of single rows
-        """
-        return _recipe(self)
-
-    def compare(self, last: "Report | Mapping[str, Any]") -> DataFrame:
-        """This report beside an earlier one of other rows.
-
-        Parameters
-        ----------
-        last : Report or mapping
-            the earlier report, or its `recipe()`
-
-        Returns
-        -------
-        DataFrame
-            columns model, what, then, now, change, low, high: of each model that both have, cheapest first,
-            the cost per case, its change with interval (two independent samples), and of each class the
-            prevalence, the share of errors, and what an error costs
-
-        Raises
-        ------
-        ValueError
-            For what is no recipe, for other classes or decisions, where no model is in both, and with
-            weights, clusters, and costs of single rows.
-        """
-        return _compare(self, last)
 
     def to_dict(self) -> dict:
         "Everything as plain lists, numbers and strings, fit for JSON; undefined numbers are None."
@@ -1113,7 +1061,6 @@ def evaluate(
     >>> report.best[["model", "cost"]].round(3).values.tolist()
     [['bold', 0.167], ['shy', 1.667]]
     """
-    asked = {name: value for name, value in locals().items() if name not in ("y_true", "models", "costs")}
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     given["costs_known"] = costs_known
     said, counting = list[str](), None
@@ -1145,8 +1092,7 @@ def evaluate(
         draws = 1
     notes = [*said, *samples.notes, *([Note("pooled")] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
-    found = _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
-    return replace(found, _asked=asked)
+    return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
 
 
 def _in_their_order(samples: Samples) -> tuple[Samples, _Order | None]:
@@ -1182,7 +1128,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
         best=_best(few, mains, rungs, errors),
         winner=winner,
         differences=differences,
-        against_constant=_against_constant(few, mains),
+        against_constant=_savings(few, list(product(mains, [_naive(few)]))),
         groups=_group_table(few, mains),
         constraint=_constraint(case, fits, every, priors),
         scenarios=_scenarios(case, fits, declared, priors, order),
@@ -1230,102 +1176,3 @@ def _of_fitted(case: _Case, mains: list) -> str:
     how = f" (of {merged} by tests of single draws, merged)" if merged else ""
     said = f"measured at best, for rules are fitted out of fold{how}; for decisions as given "
     return said if {*FITTED} & {e.rule for e in mains} else ""
-
-# %% ../nbs/60_report.ipynb #rec60001
-#| code-fold: true
-#| code-summary: "The recipe of a report, and this month beside last"
-_PER_ROW = ("groups", "clusters", "sample_weight", "ids", "propensity", "folds")  # where they are arrays
-
-
-def _recipe(report: Report) -> dict:
-    "What was asked and what came of it, without a row."
-    asked = {name: value for name, value in report._asked.items() if value is not None}
-    again = [k for k, value in asked.items() if k in _PER_ROW and np.ndim(value) or k == "scenarios"]
-    settings = {name: _kept(value) for name, value in asked.items() if name not in again}
-    if "priors" in settings:
-        settings["priors"] = report.priors.tolist()
-    if not isinstance(settings.get("rng", 0), int):
-        del settings["rng"]
-    made = {name: report.provenance[name] for name in ("package", "date", "rows", "data")}
-    labels = {name: list(map(str, getattr(report, name))) for name in ("classes", "decisions")}
-    found = made | {"settings": settings, "again": again} | labels
-    return found | {"costs": report.cost_array.tolist(), "models": _counts(report)}
-
-
-def _kept(value):
-    "As JSON has it; a cell of the table as `read_requirements` reads it."
-    if isinstance(value, Mapping):
-        named = {k: ":".join(map(str, k)) if isinstance(k, tuple) else str(k) for k in value}
-        return {named[name]: _kept(one) for name, one in value.items()}
-    return np.asarray(value).tolist()
-
-
-def _counts(report: Report) -> dict:
-    """Of each model (class, shares of the decisions over draws of the folds, samples); nothing where counts
-    do not hold all that matters.
-    """
-    found: dict = {}
-    case, mains = report._mains
-    for entry in mains if case.counted else ():
-        kind, first = kinds([case.y, entry.decisions])
-        columns = case.y[first], case.mixtures[entry.decisions[first]], np.bincount(kind, case.repeats)
-        found[entry.model] = [*map(list, zip(*(column.tolist() for column in columns)))]
-    return found
-
-
-def _month(recipe: Mapping, report: Report) -> dict:
-    "Model -> what a month's decisions cost, and these."
-    for name in ("classes", "decisions"):
-        here = list(map(str, getattr(report, name)))
-        if recipe[name] != here:
-            ways = "compare reports of one problem"
-            raise ValueError(f"last: its {name} are {recipe[name]}, but this report has {here}; {ways}")
-    if not recipe["models"]:
-        ways = "evaluate the rows of both months at once, in groups by month, and compare the groups"
-        raise ValueError(f"last: weights, clusters and costs of single rows leave no counts; {ways}")
-    priors, costs, found = recipe["settings"].get("priors"), CostMatrix(recipe["costs"]), {}
-    for name, kept in recipe["models"].items():
-        y, shares, many = map(np.array, zip(*kept))
-        at = as_priors(priors, costs.classes, sizes=np.bincount(y, many, len(costs.classes)))
-        options: dict = {"repeats": many, "mixed": shares, "method": report._case.method, "rng": 0}
-        paid = Losses(y, at, priors is not None, costs=costs, **options)
-        found[name] = paid, len(costs.decisions) + np.arange(len(y))
-    return found
-
-
-def _compare(report: Report, last) -> DataFrame:
-    "Both months, model by model."
-    last = last.recipe() if isinstance(last, Report) else last
-    if not isinstance(last, Mapping) or "models" not in last:
-        raise ValueError(f"last: a Report or its recipe() is needed, got {last!r:.60}")
-    then, now = (_month(one, report) for one in (last, report.recipe()))
-    names, tables = [name for name in report.best["model"] if name in then], []
-    if not names:
-        ways = f"this report has {report.best['model'].tolist()}; give models the names that they had"
-        raise ValueError(f"last: its models are {[*then]}, but {ways}")
-    whats = ("prevalence of", "errors in", "cost of an error in")
-    said = ["cost per case", *(f"{what} {label}" for what in whats for label in report.classes)]
-    for name in names:
-        columns = {"model": name, "what": said, "then": _parts(*then[name]), "now": _parts(*now[name])}
-        table = pandas().DataFrame(columns).assign(change=lambda f: f["now"] - f["then"])
-        found = ask([_change(then[name], now[name])], confidence=report.confidence)
-        table.loc[0, ["low", "high"]] = found.low[0], found.high[0]
-        tables.append(table)
-    return pandas().concat(tables, ignore_index=True)
-
-
-def _parts(paid: Losses, decided: np.ndarray) -> np.ndarray:
-    "(1 + 3 K,) cost per case; of each class its prevalence, the share of errors, what an error costs."
-    costs = paid.costs.array
-    wrong = paid.cells(decided) * (costs > costs.min(1, keepdims=True))
-    errors, of_errors = wrong.sum(1), (wrong * costs).sum(1)
-    return np.r_[paid.cost(decided), paid.priors, ratio(errors, paid.class_sizes), ratio(of_errors, errors)]
-
-
-def _change(then: tuple, now: tuple) -> Question:
-    "What a case costs now more than then: two independent samples, each of its own priors."
-    both = [paid.costs.array for paid, _ in (now, then)]
-    ends = tuple(end([end(costs, 1) for costs in both], 0) for end in (np.min, np.max))
-    signs = (1.0, -1.0)
-    sides = [Mean(p, p.losses(d), ends, None, sign) for (p, d), sign in zip((now, then), signs)]
-    return Question(now[0], (), lambda _: sides, True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 # %% auto #0
 __all__ = ['SCHEMA', 'VERSION', 'BY_COST', 'read_rule', 'run_rule', 'decided', 'chosen_by', 'believed', 'step_odds', 'limit',
-           'room']
+           'room', 'queued']
 
 # %% ../nbs/06_runner.ipynb #run004
 import json
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import cheapest, check_capacity, written
+from .core import cheapest, check_capacity, even, written
 
 # %% ../nbs/06_runner.ipynb #run005
 SCHEMA, VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
@@ -325,20 +325,51 @@ def room(capacity: float, mass: np.ndarray, total: float) -> int:
     return int(np.count_nonzero(np.cumsum(mass) <= capacity * total * (1 + 1e-12)))
 
 
+def queued(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
+    """By what rows are queued where not all can be decided 1: the greatest first.
+
+    Parameters
+    ----------
+    rule : dict
+        from `read_rule`
+    values : array_like
+        (N,) or (N, K)
+    costs : array_like, optional
+        (K, 2) or (N, K, 2) that are decided by in place of the rule's
+
+    Returns
+    -------
+    ndarray
+        (N, 2): what deciding 1 in place of 0 is expected to save, and for rows that save as much the output
+        of the model, turned where more of it saves less; 0 of what the rule does not read
+
+    Examples
+    --------
+    >>> queued({"values": "scores", "by": "cut", "classes": [0, 1]}, [3, 7]).tolist()
+    [[0.0, 3.0], [0.0, 7.0]]
+    """
+    keys, sign = np.zeros((len(values), 2)), 1
+    if rule["values"] == "decisions":
+        return keys
+    x = np.asarray(values, float)
+    if rule["by"] == BY_COST:
+        c = np.asarray(rule["costs"] if costs is None else costs, float)
+        p, each = believed(rule, x)[0], c[..., 0] - c[..., 1]
+        keys[:, 0] = np.where(even(p, each), 0, (p * each).sum(1))
+        rising = (each[..., -1] - each[..., 0]) * (rule["calibration"] or {}).get("alpha", 1)
+        sign = -1 if (rising < 0).all() else 1
+    if len(rule["classes"]) == 2:
+        keys[:, 1] = sign * (x if x.ndim == 1 else x[:, 1])
+    return keys
+
+
 def _listed(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, bool]:
     "Decisions of which the capacity keeps the positive ones that save the most, of equal ones the first."
     capacity, wanted = limit(rule["capacity"], rule["decisions"]), np.flatnonzero(chosen == 1)
-    keys = [np.zeros(len(chosen))]
-    if rule["values"] != "decisions":
-        x = np.asarray(values, float)
-        keys = [-(x if x.ndim == 1 else x[:, -1])] if len(rule["classes"]) == 2 else []
-        if rule["by"] == BY_COST:
-            c = np.asarray(rule["costs"] if costs is None else costs, float)
-            gain = np.broadcast_to(c[..., 0] - c[..., 1], (len(x), len(rule["classes"])))
-            keys.append(-(believed(rule, x)[0] * gain).sum(1))
-    order = wanted[np.lexsort([key[wanted] for key in keys])]
+    keys = queued(rule, values, costs)[wanted]
+    order = np.lexsort((-keys[:, 1], -keys[:, 0]))
     kept = room(capacity, np.ones(len(order)), len(chosen))
     listed = np.zeros_like(chosen)
-    listed[order[:kept]] = 1
-    tied = 0 < kept < len(order) and all(key[order[kept - 1]] == key[order[kept]] for key in keys)
+    listed[wanted[order[:kept]]] = 1
+    tied = 0 < kept < len(order) and (keys[order[kept - 1]] == keys[order[kept]]).all()
     return listed, bool(tied)

@@ -12,8 +12,7 @@ from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'Labelled', 'labelled_rows', 'not_gained',
-           'told_by_costs', 'refuse_told', 'long_form', 'Columns', 'read_table', 'read_file', 'read_blocks',
-           'example_frame']
+           'told_by_costs', 'refuse_told', 'long_form', 'Columns', 'read_table', 'read_file', 'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import hashlib
@@ -41,7 +40,6 @@ from cost_eval.core import (
     bare_frame,
     check_1d,
     check_flag,
-    check_integer,
     check_numbered,
     check_range,
     check_posteriors,
@@ -56,7 +54,6 @@ from cost_eval.core import (
     label_array,
     numbered,
     objects,
-    optional_import,
     pandas,
     positions,
     ratio,
@@ -395,6 +392,7 @@ def read_samples(
         keys.meet(argument, given)
         model = read[name] = _read_model(given, argument, single, len(y))
         _refuse_unnamed(given, model, argument, y, single)
+        _refuse_other_class(name, given, model, named, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, np.ndim(_values(given)) == 2)
@@ -886,6 +884,21 @@ def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatri
     )
 
 
+_PROBABLE = re.compile(r"(^|[^a-z])(p|pr|prob[a-z]*|posterior|class|logit)$")
+
+
+def _refuse_other_class(name, given, model, names, costs: CostMatrix):
+    "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
+    negative, positive = costs.classes[:2]
+    head = _before(name, negative) if np.ndim(given) == 1 and not isinstance(model, Decisions) else None
+    if head is None or head in [_before(other, positive) for other in names]:
+        return
+    if _PROBABLE.search(head.lower()) if head else not written(negative).isdigit():
+        said = f"by its name the probability of {negative!r}, but one column is read as that of {positive!r}"
+        ways = [f"Posteriors(values, classes=[{label!r}])" for label in (negative, positive)]
+        raise ValueError(f"models[{name!r}]: {said}; say which, {' or '.join(ways)}")
+
+
 def _values(given):
     "What a model handed over, said to be of a kind or not."
     return given.values if isinstance(given, _KINDS) else given
@@ -953,6 +966,14 @@ def _read_decisions(array: np.ndarray, argument: str, costs: CostMatrix) -> np.n
     if array.dtype.kind in "biuf" and costs.decisions == costs.classes and len(costs.classes) == 2:
         if positions(array, costs.decisions) is None and (found := positions(array, (0, 1))) is not None:
             return found  # 1 is positive
+    unknown = [v for v in seen_labels(array) if positions(objects([v]), costs.decisions) is None]
+    if unknown and array.dtype.kind not in "biuf" and _are_numbers(unknown):
+        raise ValueError(f"{argument}: numbers as text, such as {unknown[0]!r}; give values.astype(float)")
+    if unknown:
+        strange = next((v for v in unknown if not _are_numbers([v])), unknown[0])
+        where = f"{list(costs.decisions)} (position {array.tolist().index(strange)})"
+        remedy = "name them, CostMatrix(costs, classes=..., decisions=...), or give numbers"
+        raise ValueError(f"{argument}: {strange!r} is not in the costs' decisions = {where}; {remedy}")
     return encode(array, list(costs.decisions), argument, "the costs' decisions")
 
 
@@ -984,10 +1005,13 @@ def _read_table(given, argument: str, costs: CostMatrix, n: int) -> Posteriors:
     values, classes = _values(given), getattr(given, "classes", None) if isinstance(given, _KINDS) else None
     if hasattr(values, "columns") and classes is not None:
         raise ValueError(f"{argument}: a frame names its columns itself; give its values, or no classes=")
+    if np.shape(values)[1:] == (1,):
+        raise ValueError(f"{argument}: one column; a model of one number a sample is numpy.ravel(values)")
     table, _ = columns_by_class(values, costs, argument, "the costs", names=classes)
     if len(table) != n:
-        ways = "a row for each sample is needed, numpy.transpose(values) of columns; of several models a dict"
-        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {ways}")
+        ways = "a row for each sample is needed, numpy.transpose(values) of columns"
+        several = "of several models {'a': values[0], ...}"
+        raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {ways}; {several}")
     p = check_posteriors(table, len(costs.classes), name=argument)
     return Posteriors(p, priors=_right_at(given, argument, costs))
 
@@ -1455,11 +1479,6 @@ def read_file(
     >>> read_file(path, sep=";", decimal=",")["m"].tolist()
     [0.5, 0.25]
     """
-    return _read(source, sep, decimal, index_col=index_col)
-
-
-def _read(source: Any, sep, decimal: str, **options):
-    "The table, or with `chunksize` its blocks; `options` of pandas for a CSV file or a sheet."
     if not isinstance(source, (str, Path)):
         raise ValueError(f"source: a path is needed, got {source!r:.60}")
     path = Path(source)
@@ -1470,7 +1489,7 @@ def _read(source: Any, sep, decimal: str, **options):
     with _refused(str(path), kind):
         if kind in ("CSV", "Excel"):
             _check_names(kind, path, how)
-            how |= options
+            how |= {"index_col": index_col}
         if kind == "CSV":
             how |= {"decimal": decimal} | every_digit(pandas())
         return getattr(pandas(), f"read_{kind.lower()}")(path, **how)
@@ -1516,51 +1535,6 @@ def _check_names(kind: str, path: Path, how: dict):
     if value is not None:
         raise ValueError(f"its first line holds the value {value}; put a line of names above it")
     lines(2)  # which pandas refuses where the second has more values than there are names
-
-
-def read_blocks(
-    path: str | Path, *, rows: int = 1_000_000, sep: str | None = None, decimal: str = "."
-) -> Iterator[Any]:
-    """A table from a file of any size, in blocks of rows: CSV and parquet.
-
-    Parameters
-    ----------
-    path : path
-        of any file that `read_file` takes; other kinds are one block
-    rows : int, default 1_000_000
-        the most in a block
-    sep, decimal : str
-        of a CSV file, as for `read_file`
-
-    Yields
-    ------
-    DataFrame
-        of pandas
-
-    Raises
-    ------
-    ValueError
-        For what cannot be read, with what to do about it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "x.csv"
-    >>> _ = path.write_text("m\\n.5\\n.25\\n.1\\n")
-    >>> [len(block) for block in read_blocks(path, rows=2)]
-    [2, 1]
-    """
-    rows, (kind, _) = check_integer(rows, "rows", 1), _how(str(path))
-    if kind != "parquet" or not Path(path).is_file():
-        found = _read(path, sep, decimal, **({"chunksize": rows} if kind == "CSV" else {}))
-        if hasattr(found, "columns"):
-            yield found
-            return
-    with _refused(str(path), kind):
-        if kind == "parquet":
-            file = optional_import("pyarrow.parquet", extra="book").ParquetFile(path)
-            found = (part.to_pandas() for part in file.iter_batches(rows))
-        yield from found
 
 # %% ../nbs/06_samples.ipynb #smp048
 #| code-fold: true

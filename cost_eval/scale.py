@@ -34,7 +34,6 @@ import cost_eval.confusion as memory
 from .confusion import JointCounts, ThresholdCounts
 from cost_eval.core import (
     VERIFICATION_BIAS,
-    Rows,
     check_integer,
     check_weights,
     cost_table,
@@ -51,85 +50,31 @@ from .samples import Decisions, Posteriors, Scores
 #| code-fold: true
 #| code-summary: "Blocks of rows"
 def _blocks(data, columns: dict) -> list:
-    "The arguments of a function as delayed dictionaries of arrays, one a block of rows."
-    given = {name: value for name, value in columns.items() if value is not None}
-    if data is not None:
-        parts = _named_columns(data, given).to_delayed()
-        return [dask.delayed(_checked_block)(part, given) for part in parts]
-    lazy = [value for value in given.values() if hasattr(value, "dask")]
-    if not lazy:
-        raise ValueError("arguments: Dask arrays or series are needed, or data= and names of columns")
-    parts = {name: _parts(value, name, lazy) for name, value in given.items()}
-    sizes = {name: len(part) for name, part in parts.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"arguments: blocks differ in number, {sizes}; rechunk or repartition them alike")
-    return [dask.delayed(_checked_block)(dict(zip(parts, block))) for block in zip(*parts.values())]
-
-
-def _parts(value, name: str, lazy: list) -> list:
-    "The blocks of one argument."
-    if hasattr(value, "columns") and value.ndim > 1:
-        order = "in the order of the classes of the costs: frame[[...]].to_dask_array(lengths=True)"
-        raise ValueError(f"{name}: a frame, with columns {list(value.columns)}; give an array {order}")
-    if hasattr(value, "to_delayed") and hasattr(value, "divisions"):
-        return list(value.to_delayed())
-    if not hasattr(value, "to_delayed"):
-        got = type(value).__name__
-        raise ValueError(f"{name}: a {got} beside Dask collections; make it one (da.from_array)")
-    rows = next((other.chunks[0] for other in lazy if hasattr(other, "chunks")), value.chunks[0])
-    if not np.isnan(rows).any() and not np.isnan(value.chunks[0]).any() and value.chunks[0] != rows:
-        if sum(rows) != value.shape[0]:
-            raise ValueError(f"{name}: {value.shape[0]} rows, but the first argument has {sum(rows)}")
-        value = value.rechunk({0: rows})
-    return list(value.rechunk({axis: -1 for axis in range(1, value.ndim)}).to_delayed().ravel())
-
-
-_CUT_ALIKE = (
-    "take all columns from one frame (data=), or give each the same index and cuts: set_index on the same "
-    "column, then repartition(divisions=...)"
-)
-
-
-def _checked_block(block, names: dict | None = None) -> dict:
-    "A block as arrays of one length, of the same rows where these have labels, by name of a frame's columns."
-    block = block if names is None else {name: block[column] for name, column in names.items()}
-    rows = Rows(_CUT_ALIKE)
-    for name, value in block.items():
-        rows.meet(name, value)
-        if name == "ids":
-            rows.add(name, np.asarray(value), _CUT_ALIKE, others=True)
-    arrays = {name: _array(value, name) for name, value in block.items()}
-    sizes = {name: len(value) for name, value in arrays.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"{sizes} rows; all arguments must be cut alike, in the same order")
-    return arrays
-
-
-def _array(value, name: str) -> np.ndarray:
-    "A column as an array, or several; missing values are refused in the words of the other doors."
-    if hasattr(value, "isna") and np.any(value.isna().to_numpy()):
-        remedy = "give these rows a value, or drop them for all models and say how many they were"
-        raise ValueError(f"{name}: missing values; {VERIFICATION_BIAS if name == 'y_true' else remedy}")
-    return value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
-
-# %% ../nbs/70_scale.ipynb #0fecd52a
-#| code-fold: true
-#| code-summary: "Named columns"
-def _named_columns(data, given: dict):
-    "The named columns of a Dask data frame, or of parquet files."
+    "The named columns of a Dask data frame, or of parquet files: delayed dictionaries, one a block of rows."
     frame = data
     if not hasattr(data, "dask"):
         frame = optional_import("dask.dataframe", extra="scale").read_parquet(data)
-    columns: dict = {}
+    given, taken = {name: value for name, value in columns.items() if value is not None}, dict[str, None]()
     for name, value in given.items():
         for column in value if isinstance(value, list) else [value]:
             if not isinstance(column, str):
-                got = type(value).__name__
-                raise ValueError(f"{name}: with data=, the name of a column is needed, got {got}")
+                raise ValueError(f"{name}: the name of a column of data= is needed, got {column!r:.60}")
             if column not in frame.columns:
                 raise ValueError(unknown_name(column, list(frame.columns), "column"))
-            columns[column] = None
-    return frame[list(columns)]
+            taken[column] = None
+    return [dask.delayed(_arrays)(part, given) for part in frame[list(taken)].to_delayed()]
+
+
+def _arrays(block: pd.DataFrame, given: dict) -> dict:
+    return {name: _array(block[column], name) for name, column in given.items()}
+
+
+def _array(column: Any, name: str) -> np.ndarray:
+    "A column as an array, or several; missing values are refused in the words of the other doors."
+    if np.any(column.isna().to_numpy()):
+        remedy = "give these rows a value, or drop them for all models and say how many they were"
+        raise ValueError(f"{name}: missing values; {VERIFICATION_BIAS if name == 'y_true' else remedy}")
+    return column.to_numpy()
 
 # %% ../nbs/70_scale.ipynb #f3c9caa6
 #| code-fold: true
@@ -193,32 +138,32 @@ def _table(function, rows: pd.DataFrame, names: list, options: dict):
 
 
 def confusion_counts(
-    y_true: Any,
-    decisions: Any,
+    y_true: str,
+    decisions: str,
     *,
+    data: Any,
     classes: LabelledTable | Labels | str | None = None,
     decision_labels: Labels | str | None = None,
-    sample_weight: Any = None,
-    groups: Any = None,
-    data: Any = None,
+    sample_weight: str | None = None,
+    groups: str | None = None,
 ) -> Any:
-    """Confusion counts of Dask collections in one pass: `cost_eval.confusion.confusion_counts`, block
+    """Confusion counts of a Dask data frame in one pass: `cost_eval.confusion.confusion_counts`, block
     by block.
 
     Parameters
     ----------
-    y_true, decisions : Dask series or array, or str
-        (N,) true labels and decisions, or names of columns of `data`
+    y_true, decisions : str
+        columns of true labels and decisions
+    data : Dask DataFrame or path
+        where the columns are; a path of parquet files is read by `dask.dataframe.read_parquet`
     classes : sequence or CostMatrix, optional
         K labels; default: all that occur in any block, sorted
     decision_labels : sequence, optional
         M labels; default: the classes
-    sample_weight : Dask series or array, or str, optional
-        (N,) finite, non-negative weights
-    groups : Dask series or array, or str, optional
-        (N,) labels; one table a group
-    data : Dask DataFrame or path, optional
-        where the columns are; a path of parquet files is read by `dask.dataframe.read_parquet`
+    sample_weight : str, optional
+        a column of finite, non-negative weights
+    groups : str, optional
+        a column of labels; one table a group
 
     Returns
     -------
@@ -233,9 +178,9 @@ def confusion_counts(
 
     Examples
     --------
-    >>> import dask.array as da
-    >>> y, d = da.from_array([0, 1, 1, 0], chunks=2), da.from_array([0, 1, 0, 0], chunks=2)
-    >>> confusion_counts(y, d).array.tolist()
+    >>> import dask.dataframe as dd
+    >>> rows = dd.from_dict({"y": [0, 1, 1, 0], "d": [0, 1, 0, 0]}, npartitions=2)
+    >>> confusion_counts("y", "d", data=rows).array.tolist()
     [[2, 0], [1, 1]]
     """
     options = {"classes": classes, "decision_labels": decision_labels}
@@ -244,29 +189,29 @@ def confusion_counts(
 
 
 def joint_counts(
-    y_true: Any,
-    decisions_a: Any,
-    decisions_b: Any,
+    y_true: str,
+    decisions_a: str,
+    decisions_b: str,
     *,
+    data: Any,
     classes: LabelledTable | Labels | str | None = None,
     decision_labels: Labels | str | None = None,
-    sample_weight: Any = None,
-    data: Any = None,
+    sample_weight: str | None = None,
 ) -> JointCounts:
     """Joint counts of two classifiers in one pass: `cost_eval.confusion.joint_counts`, block by block.
 
     Parameters
     ----------
-    y_true, decisions_a, decisions_b : Dask series or array, or str
-        (N,) true labels and decisions, or names of columns of `data`
+    y_true, decisions_a, decisions_b : str
+        columns of true labels and decisions
+    data : Dask DataFrame or path
+        where the columns are
     classes : sequence or CostMatrix, optional
         K labels; default: all that occur in any block, sorted
     decision_labels : sequence, optional
         M labels; default: the classes
-    sample_weight : Dask series or array, or str, optional
-        (N,) finite, non-negative weights
-    data : Dask DataFrame or path, optional
-        where the columns are
+    sample_weight : str, optional
+        a column of finite, non-negative weights
 
     Returns
     -------
@@ -275,9 +220,9 @@ def joint_counts(
 
     Examples
     --------
-    >>> import dask.array as da
-    >>> y, a, b = (da.from_array(v, chunks=2) for v in ([0, 1, 1], [0, 1, 0], [0, 0, 1]))
-    >>> joint_counts(y, a, b).array.tolist()
+    >>> import dask.dataframe as dd
+    >>> rows = dd.from_dict({"y": [0, 1, 1], "a": [0, 1, 0], "b": [0, 0, 1]}, npartitions=2)
+    >>> joint_counts("y", "a", "b", data=rows).array.tolist()
     [[[1, 0], [0, 0]], [[0, 1], [1, 0]]]
     """
     both = {"decisions_a": decisions_a, "decisions_b": decisions_b}
@@ -293,7 +238,7 @@ def _curve(block: dict) -> ThresholdCounts:
 
 
 def threshold_counts(
-    y_true: Any, scores: Any, *, sample_weight: Any = None, data: Any = None
+    y_true: str, scores: str, *, data: Any, sample_weight: str | None = None
 ) -> ThresholdCounts:
     """Binary counts at every distinct score, merged from the blocks: `cost_eval.confusion.threshold_counts`.
 
@@ -301,12 +246,12 @@ def threshold_counts(
 
     Parameters
     ----------
-    y_true, scores : Dask series or array, or str
-        (N,) 0/1 labels and scores, or names of columns of `data`
-    sample_weight : Dask series or array, or str, optional
-        (N,) finite, non-negative weights
-    data : Dask DataFrame or path, optional
+    y_true, scores : str
+        columns of 0/1 labels and scores
+    data : Dask DataFrame or path
         where the columns are
+    sample_weight : str, optional
+        a column of finite, non-negative weights
 
     Returns
     -------
@@ -320,9 +265,9 @@ def threshold_counts(
 
     Examples
     --------
-    >>> import dask.array as da
-    >>> y, s = da.from_array([1, 0, 1, 0], chunks=2), da.from_array([.9, .7, .7, .2], chunks=2)
-    >>> threshold_counts(y, s).thresholds.tolist()
+    >>> import dask.dataframe as dd
+    >>> rows = dd.from_dict({"y": [1, 0, 1, 0], "s": [.9, .7, .7, .2]}, npartitions=2)
+    >>> threshold_counts("y", "s", data=rows).thresholds.tolist()
     [inf, 0.9, 0.7, 0.2]
     """
     blocks = _blocks(data, {"y_true": y_true, "scores": scores, "sample_weight": sample_weight})
@@ -338,7 +283,7 @@ def _split(costs) -> tuple[dict, Any]:
     "The columns among the costs of a mapping with the arguments of `ExampleCosts`, and the rest of it."
     if not isinstance(costs, Mapping):
         return {}, costs
-    columns = {k: v for k, v in costs.items() if k in _CELLS and (isinstance(v, str) or hasattr(v, "dask"))}
+    columns = {k: v for k, v in costs.items() if k in _CELLS and isinstance(v, str)}
     rest = {k: v for k, v in costs.items() if k not in columns}
     known = (*_CELLS, "classes", "decisions")
     for name in rest if columns else ():
@@ -353,7 +298,7 @@ def _own_costs(block: dict, rest) -> Any:
     return ExampleCosts(**rest, **own) if own else rest
 
 
-def losses(y_true: Any, decisions: Any, costs: Costs, *, data: Any = None) -> Any:
+def losses(y_true: str, decisions: str, costs: Costs, *, data: Any) -> Any:
     """What each row cost, as a lazy Dask array: `cost_eval.costs.losses`, block by block.
 
     For an interval of their mean the distinct losses are enough, and how often each occurs:
@@ -362,12 +307,12 @@ def losses(y_true: Any, decisions: Any, costs: Costs, *, data: Any = None) -> An
 
     Parameters
     ----------
-    y_true, decisions : Dask series or array, or str
-        (N,) true labels and decisions, or names of columns of `data`
+    y_true, decisions : str
+        columns of true labels and decisions
     costs : CostMatrix, array_like or mapping
         (K, M), or where every row has its own: a mapping with the arguments of `ExampleCosts`, each a
-        number, a Dask collection or the name of a column, such as {"fp": 5, "fn": "amount"}
-    data : Dask DataFrame or path, optional
+        number or the name of a column, such as {"fp": 5, "fn": "amount"}
+    data : Dask DataFrame or path
         where the columns are
 
     Returns
@@ -382,9 +327,9 @@ def losses(y_true: Any, decisions: Any, costs: Costs, *, data: Any = None) -> An
 
     Examples
     --------
-    >>> import dask.array as da
-    >>> y, d = da.from_array([0, 1, 1], chunks=2), da.from_array([1, 1, 0], chunks=2)
-    >>> losses(y, d, [[0, 1], [10, 0]]).compute().tolist()
+    >>> import dask.dataframe as dd
+    >>> rows = dd.from_dict({"y": [0, 1, 1], "d": [1, 1, 0]}, npartitions=2)
+    >>> losses("y", "d", [[0, 1], [10, 0]], data=rows).compute().tolist()
     [1.0, 0.0, 10.0]
     """
     array, (own, rest) = optional_import("dask.array", extra="scale"), _split(costs)
@@ -407,38 +352,37 @@ _OF_ROWS = ("groups", "clusters", "sample_weight", "ids", "folds")  # options th
 
 
 def evaluate(
-    y_true: Any,
+    y_true: str,
     models: Any,
     costs: Costs,
     *,
+    data: Any,
     rows: int = 1_000_000,
-    data: Any = None,
     rng: Rng = None,
     **options: Any,
 ) -> Report:
-    """The report from Dask collections or parquet files: `cost_eval.report.evaluate` of all rows, or of
+    """The report from a Dask data frame or parquet files: `cost_eval.report.evaluate` of all rows, or of
     a million of them at random, as a note of the report then says.
 
     Parameters
     ----------
-    y_true : Dask series or array, or str
-        (N,) true labels, or a column of `data`
+    y_true : str
+        the column of true labels
     models : mapping
-        name -> Dask series or (N, K) array of decisions, posteriors or scores; or a column of `data`,
-        or a list of K columns, in the order of the costs' classes; or `Decisions`, `Posteriors` or
-        `Scores` of one of these; one model may come without a name
+        name -> a column of decisions, posteriors or scores, or a list of K columns, in the order of the
+        costs' classes; or `Decisions`, `Posteriors` or `Scores` of one of these; one model may come without
+        a name
     costs : CostMatrix, array_like or mapping
         (K, M), or where every row has its own: see `losses`
+    data : Dask DataFrame or path
+        where the columns are; a path of parquet files is read by `dask.dataframe.read_parquet`
     rows : int, default 1,000,000
         so many rows are brought together in memory, drawn by their number: the same ones however the blocks
         are cut
-    data : Dask DataFrame or path, optional
-        where the columns are; a path of parquet files is read by `dask.dataframe.read_parquet`
     rng : optional
         seed or Generator; None: seed 0
     **options
-        of the in-memory function; groups, clusters, sample_weight, ids and folds are Dask series or arrays,
-        or columns of `data`
+        of the in-memory function; groups, clusters, sample_weight, ids and folds are columns of `data`
 
     Returns
     -------
@@ -452,9 +396,9 @@ def evaluate(
 
     Examples
     --------
-    >>> import dask.array as da
-    >>> y, d = da.from_array([0, 0, 1, 1] * 50, chunks=40), da.from_array([0, 1, 1, 0] * 50, chunks=40)
-    >>> float(evaluate(y, {"m": d}, [[0, 1], [3, 0]], rng=0).best["cost"][0])
+    >>> import dask.dataframe as dd
+    >>> rows = dd.from_dict({"y": [0, 0, 1, 1] * 50, "d": [0, 1, 1, 0] * 50}, npartitions=5)
+    >>> float(evaluate("y", {"m": "d"}, [[0, 1], [3, 0]], data=rows, rng=0).best["cost"][0])
     1.0
     """
     check_integer(rows, "rows", 1)

@@ -41,7 +41,7 @@ import calls
 
 HERE = Path(__file__).resolve().parent
 ROUGH = re.compile(r"outperformance|^metric_interval|\bops|_ops\b")
-SEVERAL = re.compile(r"priors|independent|group|strata|powered|Report.compare|change")
+SEVERAL = re.compile(r"priors|independent|group|strata|powered|change")
 ENDS = {"low": -1, "high": 1}
 KINDS = ("same", "outward", "mended", "named", "MOVED", "gone")
 SILENT = {"notes", "guarantee", "provenance", "quantity", "read_as", "sentence", "made", "version", "summary",

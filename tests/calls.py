@@ -118,17 +118,6 @@ def written(text):
     return {"written": len(str(text)) > 100}
 
 
-def then_and_now(change):
-    "What two months cost, and the rates of errors; at the base two tables of a record."
-    columns = ["model", "then", "now"]
-    if isinstance(change, pd.DataFrame):
-        said = change["what"].str
-        costs, errors = change[said.startswith("cost per")], change[said.startswith("errors")]
-    else:
-        costs, errors = change.table, change.rates
-    return costs[[*columns, "change", "low", "high"]], errors[columns].sort_values(columns)
-
-
 def trained(found):
     "What ways of making models cost; at the base the ends were `unseen_low` and `unseen_high`."
     tables = [found.table, found.differences]
@@ -306,10 +295,16 @@ def partitioned(p):
     return dd.from_pandas(p.frame, npartitions=3)
 
 
-def lazy(values):
-    "The same on Dask."
-    import dask.array as da
-    return None if values is None else da.from_array(np.asarray(values), chunks=17)
+def lazy(**columns):
+    "Columns on Dask, those that are given."
+    import dask.dataframe as dd
+    given = {name: np.asarray(values) for name, values in columns.items() if values is not None}
+    return dd.from_pandas(pd.DataFrame(given), chunksize=17)
+
+
+def if_given(name, values):
+    "The name of a column that `lazy` has."
+    return None if values is None else name
 
 
 def command(p, *more):
@@ -521,8 +516,6 @@ SAMPLES = {
     "read_file": lambda p: {
         end: Call(p.frame, f"cases.{end}").by(from_file)
         for end in ("csv", "tsv", "json", "parquet", "csv.gz")},
-    "read_blocks": lambda p: {
-        end: Call(p.frame, f"cases.{end}", rows=40).by(from_file) for end in ("csv", "parquet")},
     "example_frame": lambda p: Call(),
 }
 RULES = {
@@ -650,8 +643,6 @@ REPORT = {
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
     "Report.plot": lambda p: Call(p.report).then(drawn),
     "Report.with_costs": lambda p: Call(p.report, 1 + p.prices).then(tables),
-    "Report.recipe": lambda p: Call(p.report).then(lambda recipe: [recipe["settings"], recipe["again"]]),
-    "Report.compare": lambda p: Call(p.report, p.other_report).then(then_and_now),
     **two({
         "evaluate scores": lambda p: {rule: evaluation(p, "scores", p.costs, rule=rule, draws=3)
                                       for rule in ("calibrated", "tuned")},
@@ -813,8 +804,6 @@ DOORS = {
         p.files, [command(p, "--save-rule", "@rule.json"), [
             "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost",
             str(p.bounds[1] / 3)]]).by(shell),
-    "main again": lambda p: Call(
-        p.files, [command(p, "--save-recipe", "@last.toml"), command(p, "--recipe", "@last.toml")]).by(shell),
     "main example": lambda p: Call({}, [["example", "@cases.csv"]], ["cases.csv"]).by(shell),
     "main refuses": lambda p: {
         option: Call(p.files, [command(p, f"--{option}", "nosuch")]).by(shell)
@@ -827,17 +816,19 @@ DOORS = {
     "explorer": lambda p: Call().by(dot_to_move),
     **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
     "scale.confusion_counts": lambda p: Call(
-        lazy(p.y), lazy(p.decided()), classes=p.classes, decision_labels=p.choices,
-        sample_weight=lazy(p.maybe.weight)),
+        "y", "d", classes=p.classes, decision_labels=p.choices, sample_weight=if_given("w", p.maybe.weight),
+        data=lazy(y=p.y, d=p.decided(), w=p.maybe.weight)),
     "scale.joint_counts": lambda p: Call(
-        lazy(p.y), lazy(p.decided()), lazy(p.decided(1)), classes=p.classes, decision_labels=p.choices),
+        "y", "a", "b", classes=p.classes, decision_labels=p.choices,
+        data=lazy(y=p.y, a=p.decided(), b=p.decided(1))),
     "scale.confusion_counts of a table": lambda p: Call(
         "y", "decided", classes=p.classes, decision_labels=p.choices, groups="g" if p.has("groups") else None,
         data=partitioned(p)),
-    "scale.losses": lambda p: Call(lazy(p.y), lazy(p.decided()), p.named_costs).then(computed),
+    "scale.losses": lambda p: Call(
+        "y", "d", p.named_costs, data=lazy(y=p.y, d=p.decided())).then(computed),
     "scale.evaluate": lambda p: Call(
-        lazy(p.y), {"a": lazy(p.decided()), "b": lazy(p.decided(1))}, p.named_costs, priors=p.maybe.priors,
-        groups=lazy(p.maybe.groups), rng=0).then(tables),
+        "y", {"a": "a", "b": "b"}, p.named_costs, priors=p.maybe.priors, groups=if_given("g", p.maybe.groups),
+        data=lazy(y=p.y, a=p.decided(), b=p.decided(1), g=p.maybe.groups), rng=0).then(tables),
     "places": lambda p: Call(),
     "by_paper": lambda p: Call(),
     "stored_rows": lambda p: Call(),
@@ -864,11 +855,12 @@ DOORS = {
                 "decide", "@cases.csv", "--rule", "@rule.json", "--capacity", "10%", "--out", "@decided.csv",
                 "--posteriors", "p_0=0,p_1=1"]], ["decided.csv"]).by(shell),
         "scale.threshold_counts": lambda p: Call(
-            lazy(p.y), lazy(p.scores()), sample_weight=lazy(p.maybe.weight)),
+            "y", "s", sample_weight=if_given("w", p.maybe.weight),
+            data=lazy(y=p.y, s=p.scores(), w=p.maybe.weight)),
         "scale.evaluate of a table": lambda p: Call(
             "y", {"a": "score"}, p.outcomes, data=partitioned(p), clusters="cl", rng=0).then(tables),
         "scale.evaluate of two": lambda p: Call(
-            lazy(p.y), {"a": lazy(p.scores())}, p.costs, rng=0).then(tables),
+            "y", {"a": "s"}, p.costs, data=lazy(y=p.y, s=p.scores()), rng=0).then(tables),
         "compare": lambda p: Call(
             published(p), recomputed(p), error=.01, trivial={"c0": 0.}, other_data="c1",
             causes={"a slip": {"c2": recomputed(p)["c2"] + .1}}),
@@ -876,7 +868,7 @@ DOORS = {
 }
 RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0}}
-RARELY = {"Report.robustness": 2, "Report.to_html": 2, "Report.compare": 2, "main pages": 2, "main data": 3,
+RARELY = {"Report.robustness": 2, "Report.to_html": 2, "main pages": 2, "main data": 3,
           **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame",
                            "places", "by_paper", "stored_rows", "moved", "explorer",
                            *(f"explore_{what}" for what in WIDGETS)], 6)}

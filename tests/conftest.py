@@ -43,7 +43,7 @@ OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators":
                "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
                "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
                "sequences": "planning",
-               "report": "page", "verdicts": "report page", "recipe": "report",
+               "report": "page", "verdicts": "report page",
                "jobs": "api", "contract": "api",
                "command_line": "__main__", "chapters": "reproduce",
                "planted": "reproduce " + " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score",

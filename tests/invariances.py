@@ -402,7 +402,7 @@ def subjects():
 def parameters(function):
     try:
         return {p.name: p for p in inspect.signature(function).parameters.values()
-                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+                if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and p.name != "data"}  # `on_dask` makes it
     except ValueError:
         return {}
 
@@ -788,9 +788,18 @@ def columns(made):
 
 
 def on_dask(made):
-    import dask.array as da
-    return {name: dressed(value, lambda array: da.from_array(array, chunks=(17, *array.shape[1:]))
-                          if len(array) == N else array) for name, value in made.items()}
+    import dask.dataframe as dd
+    columns = {}
+
+    def named(array):
+        if len(array) != N:
+            return array
+        start = len(columns)
+        columns.update({f"c{start + k}": column for k, column in enumerate(np.atleast_2d(array.T))})
+        return f"c{start}" if array.ndim == 1 else list(columns)[start:]
+
+    found = {name: dressed(value, named) for name, value in made.items()}
+    return found | {"data": dd.from_pandas(pd.DataFrame(columns), chunksize=17)}
 
 
 # ---- checks

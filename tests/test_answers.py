@@ -116,7 +116,7 @@ WITHOUT = {  # why functions and classes have no line
     "what others answer": """Answers Approximate AucInterval CapacityCurve CapacityPoint Certificate
         CertifiedThreshold Columns ConfidenceSequence CostAlarm CostParts Coverage ItemResult
         LabelBounds Labelled Line PerformanceCurve Policy
-        PredictionRanks Queue Record Reliability Requirement Resampled RiskCoverage
+        PredictionRanks Record Reliability Requirement Resampled RiskCoverage
         Robustness RuleCheck Saving SpearmanMoments SystemScores
         ThresholdChoice ThresholdCounts ThresholdTuning TrainingVariation
         WeightConstraint WeightRange DataNotAvailable""",
@@ -126,7 +126,7 @@ WITHOUT = {  # why functions and classes have no line
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
         differences rate_of refuse_told regrets told_by_costs
         from_unit monotone_interval not_gained robustness_map sample_difference
-        sample_interval share_above upper_level within_capacity believed
+        sample_interval share_above upper_level within_capacity believed queued rule_of
         chosen_by decided limit read_rule room step_odds""",
     "how a page is written: Report.to_html, to_markdown, plot, the shell are asked": """answers
         as_dict brief_html caveats constraint_words draw_panel draw_report

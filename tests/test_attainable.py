@@ -248,7 +248,7 @@ def test_the_largest_amount_of_a_population_can_be_stated():
 @pytest.mark.parametrize("given, words", [
     (dict(heaviest=9), "heaviest: without weights and clusters each sample weighs 1"),
     (dict(heaviest=2, clusters=np.repeat(np.arange(20), 5)),
-     "heaviest: 2, but a unit weighs 5; the cap is at least that"),
+     "heaviest: must lie in [5, inf), got 2; a unit weighs 5"),
     (dict(largest=9), "largest: 9, but one matrix says"),
     (dict(method="bcost"), "method: 'bcost' is not for differences"),
     (dict(method="beting"), "method: 'beting' is unknown"),

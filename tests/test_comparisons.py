@@ -198,6 +198,25 @@ def test_the_luck_of_symmetric_costs_is_right_on_average():
     assert luck == pytest.approx(optimism, abs=4 * error) and luck > .02
 
 
+def test_the_luck_of_clusters_is_that_of_a_bootstrap_of_clusters():
+    """Twelve of unequal size, what they add to the cost resampled. (The ratio of sums and sizes would also count
+    the bias of a ratio, which is no luck of a choice.)"""
+    lucks = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        who = np.repeat(np.arange(12), rng.integers(2, 30, 12))
+        y = (rng.random(len(who)) < .3).astype(int)
+        wrong = rng.random((3, len(who))) < rng.beta(1, 4, (3, 12))[:, who]
+        cost = wrong.mean(1)
+        adds = np.stack([np.bincount(who, row) for row in wrong - cost[:, None]]) / len(who)
+        drawn = cost + rng.multinomial(12, np.full(12, 1 / 12), 20_000) @ adds.T
+        found = best_of(y, np.where(wrong, 1 - y, y), [[0, 1], [1, 0]], clusters=who, n_resamples=20_000,
+                        rng=0)
+        lucks.append([found.luck, np.sqrt(2) * (cost[drawn.argmin(1)] - drawn.min(1)).mean()])
+    ours, wanted = np.transpose(lucks)
+    assert ours == pytest.approx(wanted, abs=.01) and ours.sum() == pytest.approx(wanted.sum(), rel=.1)
+
+
 def test_a_model_far_ahead_owes_nothing_to_luck():
     y, votes = a_set(2000, 0, (.02, .4, .5))
     found = best_of(y, votes, BILL, rng=0)

@@ -155,7 +155,7 @@ def test_binary_counts_is_frozen_and_shown():
     counts = BinaryCounts.from_labels(["1" == v for v in "1100"], [1, 0, 0, 0], sample_weight=[1, 2, 3, 4])
     with pytest.raises(AttributeError): counts.tp = 3
     assert counts == BinaryCounts(1, 0, 2, 7) and counts != 3
-    assert "decided 1" in counts._repr_html_() and "tp=" in repr(counts)
+    assert counts._repr_html_() == ce.ConfusionCounts([[7., 0], [2, 1]])._repr_html_() and "tp=" in repr(counts)
     assert isinstance(threshold_counts([1], [1]), ThresholdCounts)
 
 

@@ -69,7 +69,6 @@ CONTRACT = {
         RULES
         Policy | decisions rule kind threshold posteriors folds labels notes
         CrossFit(samples, *, folds=5, draws=1, rng=None) | decide posteriors queue
-        Queue | place saving notes
         fit_rule(y_true, model, costs, *, rule='calibrated', priors=None, require=None, capacity=None, positive=None, sample_weight=None, clusters=None, costs_known=False, folds=None, otherwise=None) -> DecisionRule
         DecisionRule | content model rule kind classes decisions costs priors threshold same_from same_to over_folds otherwise capacity expected seen made decide columns look explain to_json from_json
         isotonic_steps(scores, y_true, sample_weight=None, *, n_units=None)
@@ -146,7 +145,7 @@ CONTRACT = {
     """,
     "report": """
         evaluate(y_true, models, costs, *, rule='calibrated', priors=None, capacity=None, require=None, propensity=None, groups=None, clusters=None, sample_weight=None, heaviest=None, largest=None, method='auto', draws=None, confidence=0.95, rng=None, positive=None, folds=5, ids=None, scenarios=None) -> Report
-        Report | rule best winner differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_dict to_frame provenance recipe compare
+        Report | rule best winner differences against_constant ladder alternatives breakdown areas groups group_differences constraint scenarios summary plot robustness decision_rule to_html to_markdown to_dict to_frame provenance
     """,
     "capacity": """
         capacity_curve(y_true, model, costs, *, rule='calibrated', priors=None, positive=None, sample_weight=None, clusters=None, confidence=0.95, points=12, folds=5, rng=None) -> CapacityCurve
@@ -170,8 +169,8 @@ CONTRACT = {
     """,
     "scale": """
         confusion_counts joint_counts losses
-        threshold_counts(y_true, scores, ...)
-        evaluate(y_true, models, costs, *, rows=1000000, data=None, rng=None, ...) -> Report
+        threshold_counts(y_true, scores, *, data, ...)
+        evaluate(y_true, models, costs, *, data, rows=1000000, rng=None, ...) -> Report
     """,
     "datasets": "load available describe DataNotAvailable",
     "reproduce": "reproduces run scoreboard",

@@ -91,7 +91,7 @@ test_messages = refuses([
     (lambda: core.check_costs(np.eye(3), 2, 2), "3 x 3, not 2 classes .*columns\\)$"),
     (lambda: core.check_costs([[[0, 1], [1, 0]], [[2, 2], [3, 3]]]), "costs the same for each class"),
     (lambda: core.check_priors([[0.5, 0.5], [0.5, 0.4]]), "sum to 0.9"),
-    (lambda: core.check_priors([[0.5, 0.5], [-0.5, 1.5]]), r"not negative, got \[-0.5"),
+    (lambda: core.check_priors([[0.5, 0.5], [-0.5, 1.5]]), r"not negative and sum to 1, got \[-0.5"),
     (lambda: core.check_priors({"a": 0.5, "b": 0.5}, classes=["a", "c"]),
      r"\['a', 'b'\], but those of the classes are \['a', 'c'\]"),
     (lambda: core.check_priors({1: 0.5, 2: 0.5}), r"are \[0, 1\]"),

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import hypergeom
 
 import cost_eval.api as ce
-from cost_eval import __main__ as command, policies
+from cost_eval import policies
 from cost_eval.__main__ import main
 from cost_eval.core import short
 from cost_eval.costs import CostMatrix, ExampleCosts
@@ -23,7 +23,7 @@ from cost_eval.planning import check_rule
 from cost_eval.policies import CrossFit, DecisionRule, fit_rule, rule_of
 from cost_eval.runner import read_rule, run_rule
 from cost_eval.report import evaluate
-from cost_eval.samples import Decisions, Posteriors, Scores, read_blocks, read_samples
+from cost_eval.samples import Decisions, Posteriors, Scores, read_samples
 from problems import decide
 
 rng = np.random.default_rng(7)
@@ -377,14 +377,13 @@ def installed(tmp_path, capsys):
     return tmp_path, rows
 
 
-def test_decide_applies_the_rule_in_blocks(installed, capsys, monkeypatch):
+def test_decide_applies_the_rule_to_files(installed, capsys):
     place, rows = installed
     new, rule = rows(1000, 1).drop(columns="label"), DecisionRule.from_json(place / "rule.json")
     new.loc[[3, 700], "p"] = np.nan
     new.to_csv(place / "new.csv", index=False)
     new.to_parquet(place / "new.parquet")
     assert rule.content["columns"] == "p" and rule.otherwise == "ill" and rule.expected["n"] == 1500
-    monkeypatch.setattr(command, "read_blocks", lambda path, **how: read_blocks(path, rows=300, **how))
     for name in ("new.csv", "new.parquet"):
         code, out, err = shell(capsys, "decide", place / name, "--rule", place / "rule.json", "--out",
                                place / "decided.csv")

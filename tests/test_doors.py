@@ -144,7 +144,7 @@ P = np.clip(.4 * Y + .6 * RNG.random(80), .01, .99)
     ({"predict": Y, "p0": 1 - P, "p1": P}, ["p", "predict"]), ({"pred": Y, "proba": P}, ["pred", "proba"]),
     ({"0": 1 - P, "1": P, "again": Y}, ["model"]),
     ({"pred": Y, "confidence": np.maximum(P, 1 - P)}, ["pred"]),
-    ({"p0": (1 - P).round(2) + .01, "p1": P.round(2)}, "do not sum to 1"),
+    ({"p0": (1 - P).round(2) + .01, "p1": P.round(2)}, "does not sum to 1"),
 ])
 def test_a_model_without_an_error_is_no_label(columns, models):
     if isinstance(models, str):
@@ -158,7 +158,7 @@ def test_a_model_without_an_error_is_no_label(columns, models):
 
 def test_the_command_and_dask_say_what_python_says(tmp_path, capsys):
     "With a class that was not seen, in each way to say nothing."
-    d = pytest.importorskip("dask.array")
+    d = pytest.importorskip("dask.dataframe")
     from cost_eval import scale
     from cost_eval.__main__ import main
     y, n = np.zeros(60, int), 60
@@ -166,14 +166,14 @@ def test_the_command_and_dask_say_what_python_says(tmp_path, capsys):
                         rng=0).best[["cost", "low", "high"]].to_numpy(float)
     table = pd.DataFrame({"y": y, "a": y, "one": 1., "twenty": 20., "who": np.arange(n)})
     table.to_csv(tmp_path / "f.csv", index=False)
-    lazy = {name: d.from_array(table[name].to_numpy(), chunks=25) for name in table}
+    lazy = d.from_pandas(table, chunksize=25)
     for options, given in ((["--weight", "one", "--cluster", "who"],
-                            {"sample_weight": lazy["one"], "clusters": lazy["who"]}), (["--fn", "twenty",
-            "--fp", "one"], {"costs": {"fp": lazy["one"], "fn": lazy["twenty"]}})):
+                            {"sample_weight": "one", "clusters": "who"}), (["--fn", "twenty",
+            "--fp", "one"], {"costs": {"fp": "one", "fn": "twenty"}})):
         costs = [] if "--fn" in options else ["--fp", "1", "--fn", "20"]
         main(["evaluate", str(tmp_path / "f.csv"), "--label", "y", "--scores", "a", *costs, *options])
         assert "costs 0 per case (95% interval 0 to 1.193)" in capsys.readouterr().out
-        report = scale.evaluate(lazy["y"], {"a": ce.Decisions(lazy["a"])},
-                                **{"costs": [[0, 1], [20, 0]], **given}, rng=0)
+        report = scale.evaluate("y", {"a": ce.Decisions("a")},
+                                **{"costs": [[0, 1], [20, 0]], **given}, data=lazy, rng=0)
         np.testing.assert_allclose(report.best[["cost", "low", "high"]].to_numpy(float), plain, rtol=1e-7,
                                    err_msg=str(options))

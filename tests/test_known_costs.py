@@ -182,13 +182,14 @@ def test_one_positive_does_not_tell_itself():
 
 
 def test_dask_and_the_shell(tmp_path, capsys):
-    array = pytest.importorskip("dask.array")
-    lazy = [array.from_array(v, chunks=1500) for v in (Y * 1, NOISE, LEAK)]
+    frames = pytest.importorskip("dask.dataframe")
+    rows = pd.DataFrame({"label": Y * 1, "p": NOISE, "loss": LEAK})
+    call = {"costs": {"fp": 5, "fn": "loss"}, "data": frames.from_pandas(rows, chunksize=1500)}
     with pytest.raises(ValueError, match=WORDS):
-        scale.evaluate(lazy[0], {"a": lazy[1]}, {"fp": 5, "fn": lazy[2]})
-    assert scale.evaluate(lazy[0], {"a": lazy[1]}, {"fp": 5, "fn": lazy[2]}, costs_known=True, draws=1).n == N
+        scale.evaluate("label", {"a": "p"}, **call)
+    assert scale.evaluate("label", {"a": "p"}, **call, costs_known=True, draws=1).n == N
     file = tmp_path / "rows.csv"
-    pd.DataFrame({"label": Y * 1, "p": NOISE, "loss": LEAK}).to_csv(file, index=False)
+    rows.to_csv(file, index=False)
     line = ["evaluate", str(file), "--scores", "p", "--fp", "5", "--fn", "loss"]
     assert main(line) == 2
     said = capsys.readouterr().err

@@ -230,3 +230,13 @@ def test_where_no_label_is_known_no_function_is_advised_that_refuses_too(call):
     with pytest.raises(ValueError, match="none of the 5 labels is known; look some up") as refused:
         call([np.nan] * 5, [0, 1, 1, 0, 0], [[0, 1], [5, 0]], **options)
     assert "bounds_without_labels" not in str(refused.value)
+
+
+def test_the_costs_of_rows_without_a_label_are_read_as_those_of_the_others_are():
+    "By outcome, where 0 is the positive class."
+    rng = np.random.default_rng(0)
+    y, known = rng.integers(2, size=400), rng.random(400) < .6
+    costs = {"fp": np.full(400, 2.), "fn": rng.gamma(2, 5, 400) + 1}
+    case = evaluate(np.where(known, y, np.nan), {"m": rng.integers(2, size=400)}, costs, positive=0,
+                    propensity=np.full(400, .6), costs_known=True, rng=0)._case
+    assert sorted(case.possible[known].tolist()) == sorted(case.own.tolist()) and len(case.possible) == 400

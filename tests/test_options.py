@@ -160,20 +160,19 @@ def tabled_best(evaluate, *args, **options):
 
 
 def on_dask(function, *args, **options):
-    """The function on Dask arrays; with `data`, on the columns a, b, c of that frame; results that are lazy
-    are computed."""
-    import dask.array as da
+    "The function on columns of a Dask frame; results that are lazy are computed."
     import dask.dataframe as dd
-    if "data" in options:
-        options["data"] = dd.from_pandas(options["data"], npartitions=2)
-        args = [dict.fromkeys(a, "b") if isinstance(a, dict) else "abc"[k] if np.ndim(a) == 1 else a
-                for k, a in enumerate(args)]
-    else:
-        def lazy(values):
-            return da.from_array(np.asarray(values),
-                                 chunks=25) if np.ndim(values) == 1 and len(values) == N else values
-        args = [{k: lazy(v) for k, v in a.items()} if isinstance(a, dict) else lazy(a) for a in args]
-        options = {name: lazy(value) for name, value in options.items()}
+    columns = {}
+
+    def named(values):
+        if np.ndim(values) != 1 or len(values) != N:
+            return values
+        columns[f"c{len(columns)}"] = np.asarray(values)
+        return list(columns)[-1]
+
+    args = [{k: named(v) for k, v in a.items()} if isinstance(a, dict) else named(a) for a in args]
+    options = {name: named(value) for name, value in options.items()}
+    options["data"] = dd.from_pandas(pd.DataFrame(columns), npartitions=2)
     found = function(*args, **options)
     if hasattr(found, "ladder"):
         return [frame.to_dict() for frame in (found.ladder, found.differences, found.best, found.groups)]
@@ -220,7 +219,6 @@ CASES = {
         "CostMatrix.from_ratio": Case(3),
         "CostMatrix.from_weight": Case(.3),
         "CostMatrix.from_utilities": Case(-COSTS),
-        "CostMatrix.from_frame": Case(pd.DataFrame(COSTS, NAMES, NAMES[::-1]), classes=refused(["a", "b"])),
         "CostMatrix.with_abstain": Case(COSTS, .3, label="ask"),
         "ExampleCosts": Case(fp=given([1, 2], first=[2, 2], fn=[3, 4]),
                              fn=given([3, 4], first=[3, 3], fp=[1, 2]), tp=given(-1, fp=[1, 2], fn=[3, 4]),
@@ -261,9 +259,6 @@ CASES = {
         "long_form": Case(np.c_[Y, D]),
         "Samples.target_priors": Case(lambda: read(), priors=.1),
         "Labelled.heaviest": Case(lambda: load("samples").labelled_rows(GAPS, propensity=.5)),
-        "read_blocks": Case(ODD, via=lambda read, path, **options: [part.to_dict("list") for part in
-                                                                    read(path, **options)],
-                            rows=9, sep=";", decimal=given(",", sep=";")),
         "read_file": Case(ODD, sep=";", decimal=given(",", sep=";"), index_col=0),
         "read_table": Case(TABLE, label="b", models={"m": "a"}, taken=("a",), sep=refused(";"),
                            decimal=refused(","),
@@ -292,7 +287,7 @@ CASES = {
         **{name: Case(lambda: load("policies").fit_rule(Y, P2[:, 1], COSTS).content, P2[:, 1],
                       via=lambda run, rule, values, **options: run(rule(), values, **options),
                       costs=ExampleCosts(fp=1, fn=np.arange(N)).array)
-           for name in ("run_rule", "decided", "chosen_by")},
+           for name in ("run_rule", "decided", "chosen_by", "queued")},
     },
     "metrics": {
         "micro_f_beta": Case(np.diag([1, 2, 3]) + 1, beta=unchanged(2)),  # it is the accuracy, whatever beta
@@ -444,7 +439,7 @@ CASES = {
         "confusion_counts": Case(Y, D, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2],
         classes=[0, 1]), groups=GROUPS % 2),
         "joint_counts": Case(Y, D, E, via=on_dask, classes=given([1, 0]), decision_labels=given([0, 1, 2],
-        classes=[0, 1]), data=FRAME[["a", "b", "c"]].assign(c=Y)),
+        classes=[0, 1])),
         "threshold_counts": Case(Y, SCORES, via=on_dask),
         "losses": Case(Y, D, COSTS, via=on_dask),
         "evaluate": Case(Y, {"m": D}, COSTS, via=on_dask, rows=40, rng=given(1, rows=40)),

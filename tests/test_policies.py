@@ -466,10 +466,9 @@ def test_small_classes_are_told():
     assert "Class 1 has 1 samples" in " ".join(weightless.notes)
     three = decide(P3[:40], np.minimum(Y3[:40], 1), THREE, rng=0)
     assert "Class 2 has 0 samples" in " ".join(three.notes) and three.rule == "bayes"
-    given_ = decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0), rng=0)
-    assert "a class is missing outside one fold" in " ".join(given_.notes) and given_.rule == "bayes"
-    assert "a class is missing outside one fold" in " ".join(decide(Scores(S), Y, COSTS, rule="tuned",
-            folds=np.where(Y == 1, 1, 0), rng=0).notes)
+    for model, rule in ((P, "calibrated"), (Scores(S), "tuned")):
+        with pytest.raises(ValueError, match=f"samples: a class has no sample where '{rule}' is fitted; give folds"):
+            decide(model, Y, COSTS, rule=rule, folds=np.where(Y == 1, 1, 0), rng=0)
 
 
 def test_separated_classes_are_told():
@@ -550,19 +549,31 @@ def test_the_queue_is_the_order_of_the_score_where_all_have_the_same_costs():
     named = CrossFit(read_samples(Y, {"p": P, "s": Scores(S)}, CostMatrix(COSTS, decisions=["no", "yes"])),
                       rng=0)
     for name, values in (("p", P), ("s", S)):
-        queue = fits.queue(name)
-        assert (np.diff(values[np.argsort(queue.place)])
-                <= 0).all() and queue.place.max() + 1 == len(np.unique(values))
-        turned = named.at_costs(CostMatrix([[5, 0], [0, 1]], decisions=["no", "yes"])).queue(name)  # decision 1 is for class 0
-        np.testing.assert_array_equal(turned.place, queue.place.max() - queue.place)
-    own = fits.at_costs(OWN).queue("p", "bayes")
+        place, *_ = fits.queue(name)
+        assert (np.diff(values[np.argsort(place)]) <= 0).all() and place.max() + 1 == len(np.unique(values))
+        turned = named.at_costs(CostMatrix([[5, 0], [0, 1]], decisions=["no", "yes"])).queue(name)[0]  # decision 1 is for class 0
+        np.testing.assert_array_equal(turned, place.max() - place)
+    place, gain, _ = fits.at_costs(OWN).queue("p", "bayes")
     saving = P * OWN.array[:, 1, 0] - (1 - P) * OWN.array[:, 0, 1]
-    np.testing.assert_allclose(own.saving, saving)
-    assert (np.diff(saving[np.argsort(own.place, kind="stable")]) <= 1e-12).all()
+    np.testing.assert_allclose(gain, saving)
+    assert (np.diff(saving[np.argsort(place, kind="stable")]) <= 1e-12).all()
     with pytest.raises(ValueError, match="model: 'd': decisions have no order"):
         fits.queue("d")
     with pytest.raises(ValueError, match="y_true: Class 1 has 1 samples.*no expected saving"):
         CrossFit(read_samples([0, 0, 0, 1], Scores([1, 2, 3, 9]), COSTS)).queue("model")
+
+
+@pytest.mark.parametrize("costs", [COSTS, OWN, CostMatrix([[5, 0], [0, 1]], decisions=[0, 9])],
+                         ids=["matrix", "own", "turned costs"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_under_a_capacity_the_judged_are_those_that_the_installed_rule_takes(costs, turned):
+    "Also of a model whose calibration turns it round, alpha < 0: the least of its values save the most."
+    p = 1 - P if turned else P
+    rule = fit_rule(Y, p, costs, capacity=20)
+    assert (rule.content["calibration"]["alpha"] < 0) is turned
+    installed = rule.decide(p, costs if costs is OWN else None) > 0
+    judged = decide(p, Y, costs, capacity=20, rng=0).decisions
+    assert (installed == judged).all() if costs is not OWN else (installed == judged).mean() > .98
 
 
 def test_capacity_as_a_share_of_the_weight():
@@ -637,7 +648,7 @@ def test_risks_of_the_population_in_a_case_control_file():
                 model)) == 1 else model.values[:, ::-1]) == right).all()
     moved_twice = decide(at[.05], y, costs, rule="bayes", priors=priors, rng=0)
     assert (moved_twice.decisions
-            != right).mean() > .1 and "right at the sample's shares" in moved_twice.notes[0]
+            != right).mean() > .1 and "moved from the sample's shares" in moved_twice.notes[0]
     report = evaluate(y, {"m": Posteriors(at[.05], priors=.05)}, costs, rule="bayes", priors=priors,
                       rng=0)
     truth = .95 * np.mean(right[y == 0]) + .05 * 10 * np.mean(1 - right[y == 1])

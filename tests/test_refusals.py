@@ -98,8 +98,10 @@ def test_nonsense_is_refused(name):
     calls, wrong = example_calls(importlib.import_module(f"cost_eval.{name}")), []
     assert calls or name in ("core", "costs", "estimators", "report")
     inner = {  # what our own functions hand on, read and checked
-        "runner": "chosen_by believed step_odds limit room", "mean_law": "compressed upper_level share_above",
+        "runner": "chosen_by believed step_odds limit room queued", "mean_law": "compressed upper_level share_above",
         "bootstrap": "sample_interval sample_difference monotone_interval from_unit",
+        "decisions": "read_requirements best_threshold_counted out_of_fold",
+        "policies": "within_capacity rule_of isotonic_steps",
     }.get(name, "").split()
     calls = [call for call in calls if call[0].__name__ not in inner and next(iter(call[1].signature.parameters), None)
              not in ("case", "found", "losses", "questions", "asked")]
@@ -228,9 +230,9 @@ WRONG = {  # argument: what is wrong with it: how it is made of the right one, a
               "one cost": (lambda good: {"fp": 1}, "fn is missing|a dict has no order"),
               "nothing to decide": (lambda good: np.ones((2, 2)), "every decision costs the same"),
               "rows of four": (lambda good: np.ones((iv.N, 4)) * [1, 5, 0, .5],
-                               "ExampleCosts|equally likely matrices"),
+                               "ExampleCosts|equally likely matrices|expected numbers"),
               "rows of two": (lambda good: np.ones((iv.N, 2)) * [1,
-        5], "ExampleCosts|equally likely matrices"), "a row": (lambda good: np.ones(iv.N), "ExampleCosts")},
+        5], "ExampleCosts|equally likely matrices|expected numbers"), "a row": (lambda good: np.ones(iv.N), "ExampleCosts|is needed, got")},
     "priors": {"summing to 1.1": (lambda good: [.5, .6], "sum to 1.1"), "three": (lambda good: [.2, .3,
         .5], "expected 2 priors"), "negative": (lambda good: [-.5, 1.5], "not negative"),
                "NaN": (lambda good: [NAN, 1], "finite"), "of other classes": (lambda good: {"a": .5, "b": .5},

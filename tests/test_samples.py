@@ -216,7 +216,7 @@ def test_rows_meet_by_index():
         with pytest.raises(ValueError,
                            match=r"models\['a'\]: its index has the rows of y_true in another order"):
             read_samples(y, {"a": wrong}, PLAIN)
-    with pytest.raises(ValueError, match="has other rows than that of y_true"):
+    with pytest.raises(ValueError, match="has other rows than y_true"):
         read_samples(y, p.set_axis(INDEX + 1), PLAIN)
     with pytest.raises(ValueError, match="another order"):  # among models, where y_true has none
         read_samples(Y, {"a": p, "b": p[::-1]}, PLAIN)
@@ -239,7 +239,7 @@ def test_rows_meet_by_id():
         read_samples(Y, P, ExampleCosts(fp=1, fn=pd.Series(P + 1, ids[::-1])), ids=ids)
     with pytest.raises(ValueError, match=r"costs\['fn'\]: its index has the rows of ids in another order"):
         read_samples(Y, P, {"fp": 1, "fn": pd.Series(P + 1, ids[::-1])}, ids=ids)
-    with pytest.raises(ValueError, match="has other rows than that of ids"):
+    with pytest.raises(ValueError, match="has other rows than ids"):
         read_samples(Y, pd.Series(P, [f"d{k}" for k in range(N)]), PLAIN, ids=ids)
     with pytest.raises(ValueError, match="ids: its index has the rows of y_true in another order"):
         read_samples(pd.Series(Y, INDEX), P, PLAIN, ids=pd.Series(ids, INDEX)[::-1])
@@ -310,11 +310,11 @@ REFUSED = {
     "a paid miss of one": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=np.r_[-3, np.ones(N - 1)])),
                            "costs: a false negative"),
     "unknown outcome": (lambda: read_samples(Y, P, dict(fp=1, fm=10)),
-                        "costs: 'fm' is unknown; did you mean"),
+                        "costs: fn is missing"),
     "costs of others": (lambda: read_samples(Y, P, ExampleCosts(fp=1, fn=[1, 2])),
                         "costs: of 2 samples, but y_true has 120"),
     "text": (lambda: read_samples(WORDS, {"a": np.where(Y, "sick", "well")}, NAMED),
-             r"models\['a'\]: label 'sick' is not in the costs' decisions"),
+             r"models\['a'\]: 'sick' is not in the costs' decisions"),
     "exchanged": (lambda: read_samples(P, Y, PLAIN), "were y_true and a model swapped"),
     "three labels": (lambda: read_samples(["x", "y", "z"], [.1, .2, .3], PLAIN, positive="z"), "3 labels"),
     "labels in two spellings": (lambda: read_samples(np.where(np.arange(N) % 7, WORDS, "ill "), P, dict(fp=1,
@@ -325,7 +325,7 @@ REFUSED = {
         pd.DataFrame({"said": np.where(P > .5, "Ill.", "well")}), NAMED),
         r"'said' \(no numbers\); name the models, columns of numbers or of the decisions \['well', 'ill'\]"),
     "one weight": (lambda: read_samples(Y, P, PLAIN, sample_weight=1),
-                   "sample_weight: .* give a list or an array with one for each sample"),
+                   "sample_weight: .* with one for each sample"),
     "amounts of a spreadsheet": (lambda: read_samples(Y, P, dict(fp=1, fn=["5", *["$1,234.50"] * (N - 1)])),
                                  r"fn: expected numbers, got '\$1,234.50' at position 1; give numbers "
                                  r"without units"),
@@ -403,7 +403,7 @@ def test_columns_of_models_that_are_named():
     np.testing.assert_allclose(read_samples(WORDS, named.values(), NAMED).models["two"].values[:, 1], P)
     found = read_table(frame.drop(columns="q_well"))
     assert read_samples(frame["label"], found.values(), NAMED).models["said"].kind == "decisions"
-    with pytest.raises(ValueError, match=r"models\['one'\]: 'pp' is unknown; did you mean 'p'"):
+    with pytest.raises(ValueError, match=r"models\['one'\]: 'pp' is unknown; there are label"):
         read_table(frame, models={"one": "pp"})
 
 
@@ -560,7 +560,7 @@ def test_huge_scores_are_no_counter_of_rows():
     assert list(read_table(frame).models) == ["m"]
 
 
-def test_json_is_read_to_the_last_digit_in_each_form():
+def test_json_is_read_to_the_last_digit_in_each_form(tmp_path):
     values = np.append(np.random.default_rng(0).random(2000), [1e-300, 1.7976931348623157e308])
     rows = [{"m": float(v)} for v in values]
     for name, text in (("x.jsonl", "\n".join(map(json.dumps, rows))), ("x.json", json.dumps(rows)),
@@ -648,3 +648,20 @@ def test_a_gain_typed_as_a_cost_is_refused(costs, of):
                    ExampleCosts(fp=1, fn=4, tp=np.arange(1., 7)),
                    CostMatrix([[0, 50], [0, 60]], decisions=["wait", "act"])):
         assert len(read_samples(np.arange(6) % 2, np.full((6, 2), .5), honest)) == 6
+
+
+@pytest.mark.parametrize("name, negative", [
+    *((name, 0) for name in ("p0", "p_0", "prob_0", "proba0", "xgb_p0", "class_0")), ("no", "no"),
+    ("prob_no", "no"), ("probability negative", "negative")])
+def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name, negative):
+    p = pd.Series(1 - P, name=name)
+    classes = {0: (0, 1), "no": ("no", "yes"), "negative": ("negative", "positive")}[negative]
+    y, costs = np.array(classes)[Y], CostMatrix.binary(fp=1, fn=5, classes=classes)
+    for models in (p, p.to_frame(), {name: p}):
+        with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
+            read_samples(y, models, costs)
+    remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
+    model = eval(f"Posteriors(p, {remedy})", {"Posteriors": Posteriors, "p": p})
+    read = read_samples(y, {name: model}, costs)
+    np.testing.assert_allclose(read.models[name].values[:, 0], p)
+    assert one({f"{name}_x": P}, Y).kind == "posteriors"

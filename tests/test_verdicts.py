@@ -281,16 +281,6 @@ def test_the_page_agrees_with_the_report(pages, seed):
     page_agrees(r, r.to_markdown())
     assert r.to_dict()["summary"] == r.summary().splitlines()
 
-
-def test_the_map_of_folds_that_lack_a_class():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [60, 30])
-    r = evaluate(y, {"a": Scores(rng.normal(size=90) + y), "b": Scores(rng.normal(size=90) + 2 * y)}, COSTS,
-                 rule="tuned", folds=np.where(y, 0, np.arange(90) % 3), rng=0)
-    assert "a class is missing outside one fold" in " ".join(r.notes)
-    map_agrees(r)
-
-
 def test_the_web_page_says_the_same(pages):
     r = pages(7)
     page = unescape(r.to_html())
