@@ -248,7 +248,6 @@ NOTES = {  # code -> words
     "ids as clusters=, too, or every interval is too short.",
     "pooled": "The predictions are pooled from cross-validation: the intervals leave out how much the models "
     "of other training sets would differ (training_variation shows it).",
-    "class missing": "{model}: a class is missing outside one fold{so}.",
     "class small": "Class {label} has {smallest} {what}: nothing can be calibrated or tuned.",
     "no threshold": "{model}: scores need a threshold, so everybody got {constant}.",
     "elsewhere": "{model}: its posteriors were moved from the sample's shares of the classes to the priors. "

@@ -731,9 +731,6 @@ def _under(require, costs, curve, class_weight, free, values: np.ndarray) -> np.
     least = limited.min(-1, keepdims=True) + sum_rounding(values, values.shape[-1])
     return np.where(met[free], free, np.argmax(limited <= least, axis=-1))
 
-# %% ../nbs/04_decisions.ipynb #2423cd6b
-#| export
-
 # %% ../nbs/04_decisions.ipynb #b46f680e
 def _class_codes(y_true, shape: tuple, classes=None) -> np.ndarray:
     "Class indices as an (N,) integer array: labels are looked up among the classes, or are 0..K-1."

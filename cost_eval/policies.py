@@ -146,9 +146,6 @@ class Policy(Result):
         taken = ", ".join(f"{n} x {label!r}" for n, label in zip(many, self.labels))
         return f"<{self.decisions.shape[-1]} decisions{draws}, rule {self.rule!r}: {taken}>"
 
-# %% ../nbs/07_policies.ipynb #pol027
-#| export
-
 # %% ../nbs/07_policies.ipynb #pol029
 class CrossFit:
     """Several models' decisions under any rule, costs and priors, from one set of folds.

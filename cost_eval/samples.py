@@ -1049,7 +1049,7 @@ def _doubts(model, argument: str, y: np.ndarray, weight, costs: CostMatrix, seve
     values = model.values if model.kind == "scores" else model.values[:, 1]
     positive, counting = y == 1, slice(None) if weight is None else weight > 0
     area, sizes = _area(values[counting], positive[counting]), np.bincount(positive[counting], minlength=2)
-    if not area < 0.5 - 3 * np.sqrt((sizes.sum() + 1) / (12 * max(sizes.prod(), 1))):
+    if not area < 0.5 - 3 * np.sqrt((sizes.sum() + 1) / (12 * max(float(sizes.prod()), 1.0))):
         return []
     other, this = costs.classes
     turned = f"{this!r}, {other!r}" if several else f"{other!r}"
