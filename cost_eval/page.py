@@ -833,7 +833,7 @@ def constraint_words(report: Any) -> list[str]:
 
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
-    *("declared", "few to tell", "turned probabilities", "turned scores", "ids", "pooled", "class missing"),
+    *("declared", "few to tell", "turned probabilities", "turned scores", "ids", "pooled"),
     *("class small", "never seen", "few", "gap", "miscalibrated", "no threshold"),
 )
 
