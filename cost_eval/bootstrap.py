@@ -207,6 +207,8 @@ class Method(Result):
         moves the mean by pseudo-examples
     ratios : bool
         fit for units of different mass: weights, clusters, metrics that are ratios
+    ranges : bool
+        takes as its fourth argument what each unit can be worth (`Sample.ranges`)
     """
 
     name: str
@@ -217,6 +219,7 @@ class Method(Result):
     paired: bool = True
     smoothing: bool = False
     ratios: bool = False
+    ranges: bool = False
 
     @property
     def options(self) -> tuple:
@@ -287,7 +290,7 @@ def add_method(
     source : str
         paper, equation
     **facts
-        single, paired, smoothing, ratios of `Method`
+        single, paired, smoothing, ratios, ranges of `Method`
 
     Returns
     -------
@@ -346,6 +349,8 @@ class Sample(NamedTuple):
     sizes : ndarray or None
         (..., G, 3) of units of G sizes: how many, how many of them carry a costly loss, how much one can move
         the estimate; (0, 3) where there are more than ten sizes; None: those of a stratum are of one size
+    ranges : list or None
+        of each stratum the lower and the upper side of what its units can be worth; None: each as much as any
     """
 
     m: np.ndarray
@@ -356,6 +361,7 @@ class Sample(NamedTuple):
     called: Any = None
     worst: Any = None
     sizes: Any = None
+    ranges: Any = None
 
     @property
     def rows(self) -> tuple:
@@ -691,16 +697,20 @@ _ONE_MORE = {
     guarantee=_ONE_MORE,
     source="Gaffke 2005; Learned-Miller & Thomas 2019; Fay, Proschan & Brittain 2015",
     ratios=True,
+    ranges=True,
 )
-def _clopper_pearson(m, c, b=None):
+def _clopper_pearson(m, c, b=None, ranges=None):
     "Clopper-Pearson generalised: one more unit in the worst place of each sample; exact, no replicates."
     mean, error = _plain_moments(m, c, b)
     n, a, b, lead = Sample(m, c, b).rows
     single = n.shape[1] == 1
     if n.shape[-1] > (_MANY if single else _MANY_IN_STRATA):
-        n, a, b = _fewer(n, a, b, fine=20 if single else 8)
-
-    both = np.concatenate([n, n]), np.concatenate([-a, a]), np.concatenate([b, b])  # lower ends as upper ones
+        n, a, b = _fewer(n, a, b, ranges, fine=20 if single else 8)
+    if ranges is None:  # lower ends as upper ones
+        both = np.concatenate([n, n]), np.concatenate([-a, a]), np.concatenate([b, b])
+    else:
+        sides = [side.of(*units) for k in (0, 1) for *units, side in zip(n[0], a[0], b[0], [r[k] for r in ranges])]
+        both = [part.reshape(2, len(ranges), -1) for part in _padded(sides)]
 
     def ends(tail):
         tail = np.broadcast_to(np.asarray(tail, float), lead).reshape(-1)
@@ -717,13 +727,15 @@ def _clopper_pearson(m, c, b=None):
 _MANY, _MANY_IN_STRATA = 4096, 256  # more units than these are replaced by fewer
 
 
-def _fewer(n, a, b, fine):
+def _fewer(n, a, b, ranges, fine):
     "Units (N, S, C) with the same laws, for test sets with a cost of its own for each row."
     parts = []
-    for row in zip(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b))):
-        seen, worth = row[0] > 0, row[1] / row[2]
-        few = compressed(*(part[seen] for part in row), worth.min(), worth.max(), fine=fine)
-        parts.append([np.concatenate([part, old[~seen][:2]]) for part, old in zip(few, row)])
+    for k, row in enumerate(zip(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b)))):
+        alike, worth = row[0] > 0, row[1] / row[2]
+        for side in () if ranges is None else ranges[k]:
+            alike &= side.worth(*row[1:]) <= side.cap
+        few = compressed(*(part[alike] for part in row), worth.min(), worth.max(), fine=fine)
+        parts.append([np.concatenate([part, old[~alike][:8]]) for part, old in zip(few, row)])
     return tuple(part.reshape(*n.shape[:2], -1) for part in _padded(parts))
 
 # %% ../nbs/20_bootstrap.ipynb #betcell
@@ -960,7 +972,8 @@ def _answered(
                 f"n_resamples={least} is the least, {good} is better; or take a method without them",
                 stacklevel=4,
             )
-    fit = record.function(*(sample.m, sample.a, sample.b)[: 2 + record.ratios], **options)
+    given = sample.m, sample.a, sample.b, sample.ranges
+    fit = record.function(*given[: 2 + record.ratios + record.ranges], **options)
     ends, unit = fit.ends(tail), sample.unit
     if np.isnan(ends).any():
         raise ArithmeticError(f"{record.name}: an end is not a number; please report the counts and costs")
@@ -1524,12 +1537,75 @@ def _shares_of(known, code, shares):
     return check_range([shares[label] for label in known], "shares")
 
 
+class _Side(NamedTuple):
+    """What the units of a stratum can be worth on one side, (8.9): with a sign of -1 the lower side as an upper
+    one. Worths are counted from an `origin` a size; the `capped` largest add `more` a size for certain.
+    """
+
+    sign: int
+    origin: float
+    cap: float
+    more: float
+    whole: float
+    a: np.ndarray
+    b: np.ndarray
+
+    @classmethod
+    def of_units(cls, sign, origin, most, b):
+        "Of units of sizes b (U,) that can be worth `most` (U,): any can come, at the corners of what can."
+        far = most - origin * b
+        cap = np.partition(far, -_CAPPED)[-_CAPPED] if len(far) >= _CAPPED else far.max()
+        more = np.maximum(far - cap, 0).sum() / b.sum()
+        a = np.minimum(far, cap)
+        corners = _outermost(b, a)
+        return cls(sign, origin, cap, more, most.sum(), (a + (origin + more) * b)[corners], b[corners])
+
+    def times(self, factor):
+        "In other units of size."
+        scaled = {name: getattr(self, name) * factor for name in ("cap", "whole", "a", "b")}
+        return self._replace(**scaled)
+
+    def worth(self, a, b):
+        "Worths of units on this side."
+        return self.sign * a - self.origin * b
+
+    def of(self, n, a, b):
+        "The units seen, capped, and those that can come."
+        n, a, b = (part[n > 0] for part in (n, a, b))
+        if self.whole - self.sign * (n @ a) <= 1e-12 * (n @ np.abs(a)):  # all are worth the most: it is known
+            return n.sum(keepdims=True), np.array([self.whole / n.sum()]), np.array([n @ b / n.sum()])
+        a = np.minimum(self.worth(a, b), self.cap) + (self.origin + self.more) * b
+        return np.append(n, 0 * self.a), np.append(a, self.a), np.append(b, self.b)
+
+
+_CAPPED = 4  # of the ranges of a stratum, the largest to which they are capped
+
+
+def _outermost(x, y):
+    "Positions of the corners of the upper hull of points (N,)."
+    if not np.ptp(x):
+        return [y.argmax()]
+    ends = [rows[y[rows].argmax()] for rows in (np.flatnonzero(x == end) for end in (x.min(), x.max()))]
+    scale = np.ptp(x) * max(np.ptp(y), 1e-300)
+
+    def between(i, j, rows):
+        above = (y[rows] - y[i]) * (x[j] - x[i]) - (x[rows] - x[i]) * (y[j] - y[i])
+        k = rows[above.argmax()]
+        rows = rows[above > 1e-9 * scale]
+        return [*between(i, k, rows), k, *between(k, j, rows)] if len(rows) else []
+
+    return [ends[0], *between(*ends, np.arange(len(x))), ends[1]]
+
+
 def _stratum(x, limits, w, cluster, heaviest):
-    "Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss."
-    if cluster is None:
-        a, b = w * x, w
-    else:
-        a, b = np.bincount(cluster, w * x), np.bincount(cluster, w)
+    """Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss; and
+    both sides of what each can be worth, if no heavier one can.
+    """
+    whole = lambda values: w * values if cluster is None else np.bincount(cluster, w * values)
+    a, b = whole(x), w if cluster is None else np.bincount(cluster, w)
+    origin, sides = np.clip(0.0, limits[0].min(), limits[1].max()), None
+    if heaviest is None:
+        sides = [_Side.of_units(k, k * origin, whole(k * end), b) for k, end in zip((-1, 1), limits)]
     if not np.ptp(b):
         a, n = np.unique(a, return_counts=True)
         b = np.full(len(a), b[0])
@@ -1539,7 +1615,7 @@ def _stratum(x, limits, w, cluster, heaviest):
         unit, first = kinds([a, b])
         n, a, b = np.bincount(unit), a[first], b[first]
     heavy, ends = b.max() if heaviest is None else heaviest, np.array([limits[0].min(), limits[1].max()])
-    return np.append(n, [0, 0]), np.append(a, heavy * ends), np.append(b, [heavy, heavy])
+    return (np.append(n, [0, 0]), np.append(a, heavy * ends), np.append(b, [heavy, heavy])), sides
 
 
 def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, name):
@@ -1565,14 +1641,17 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     share = _shares_of(known, code, shares)
     unit, scale = power_of_two(limits.ravel(), -1), power_of_two(w, -1)
     x, limits, w, heavy = x / unit, limits / unit, w / scale, None if heaviest is None else heaviest / scale
-    parts, worst, most, count = [], [], [], 0
+    parts, ranges, worst, most, count = [], [], [], [], 0
     for s in range(len(share)):
         rows = np.flatnonzero(code == s)
         units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
         if len(units) == 1 < len(rows):
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         count += len(units)
-        parts.append(_stratum(x[rows], at(rows), w[rows], own, heavy))
+        ends = np.sort(share[s] * at(rows), 0)
+        units, sides = _stratum(share[s] * x[rows], ends, w[rows], own, heavy)
+        parts.append(units)
+        ranges.append(sides)
         if bounds is not None and heavy is None:
             far, costly = _most(x[rows], at(rows), w[rows], own)
             worst.append([far @ far, (far * far) @ far])
@@ -1590,8 +1669,12 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     size, powers = b.max() if alike else 1.0, np.array([2, 3])
     kind = "range seen" if bounds is None else kind
     worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
-    a, b = a / size * share[:, None], None if alike else b
-    return Sample(m, a, b, unit, kind, None, worst, _sizes(most)), notes
+    if bounds is None or heavy is not None:
+        ranges = None
+    elif alike:
+        ranges = [[side.times(1 / size) for side in sides] for sides in ranges]
+    a, b = a / size, None if alike else b
+    return Sample(m, a, b, unit, kind, None, worst, _sizes(most), ranges), notes
 
 
 def _most(x, limits, w, cluster):

@@ -139,19 +139,22 @@ class Mean(NamedTuple):
         used, levels = self.losses.priors > 0, np.clip(levels, low[:, None], high[:, None])
         return counts[used], self.sign * levels[used] * self.losses.priors[used, None]
 
-    def strata(self, first: int, by_row: bool) -> tuple:
-        "Values, strata (from `first` on), weights and clusters of rows; of strata shares and bounds."
+    def strata(self, first: int) -> tuple:
+        "Values, strata (from `first` on), weights, clusters and ends of rows; shares of strata."
         units, kept, (low, high) = self.losses, self.losses.kept, self.ends
         columns = units.weight if units.stratified else units.mass_at_priors, units.clusters
         code = first + (units.y if units.stratified else np.zeros_like(units.y))
-        shares, bounds = {first: self.sign}, {first: (low[units.can_come].min(), high[units.can_come].max())}
+        shares, ends = {first: self.sign}, None
         if units.stratified:
             shares = {first + k: self.sign * p for k, p in enumerate(units.priors) if p > 0}
-            bounds = {first + k: pair for k, pair in enumerate(zip(low, high))}
-        if by_row and self.can is not None:
-            bounds = units.attainable_of_rows(*self.can) or bounds
+        if self.can is not None:
+            ends = units.attainable_of_rows(*self.can)
+        if ends is None and units.stratified:
+            ends = low[units.y[kept]], high[units.y[kept]]
+        elif ends is None:
+            ends = [np.full(len(code[kept]), end) for end in (low[units.can_come].min(), high[units.can_come].max())]
         rows = (None if v is None else v[kept] for v in columns)
-        return self.values[kept], code[kept], *rows, shares, bounds
+        return self.values[kept], code[kept], *rows, *ends, shares
 
 
 class Question(NamedTuple):
@@ -402,13 +405,16 @@ class Losses:
         "The same of each row that counts, (N,); None where all are alike or only a cap is known."
         if self.own is None or self.largest is not None or self.possible is not None:
             return None
-        every = tuple(range(self.costs.shape[1]))
-        sides = (np.atleast_1d(every if one is None else one) for one in can)
-        least, most = ends_of_rows(self.own[self.kept], *sides)
-        if self.stratified:
-            here = self.y[self.kept], np.arange(least.shape[1])
-            return least[here], most[here]
-        return least[self.can_come].min(0), most[self.can_come].max(0)
+        if ("rows", *can) not in self._ends:
+            every = tuple(range(self.costs.shape[1]))
+            sides = (np.atleast_1d(every if one is None else one) for one in can)
+            least, most = ends_of_rows(self.own[self.kept], *sides)
+            found = least[self.can_come].min(0), most[self.can_come].max(0)
+            if self.stratified:
+                here = self.y[self.kept], np.arange(least.shape[1])
+                found = least[here], most[here]
+            self._ends["rows", *can] = found
+        return self._ends["rows", *can]
 
     def take(self, rows: Any, *, priors: Priors | None = None) -> "Losses":
         "Some of the samples, at their own shares of the classes or at `priors`."
@@ -453,8 +459,10 @@ class Losses:
         "What a policy costs; the least and the largest loss of each class (K,) are known, or follow."
 
         def means(losses, decided):
-            known = losses.attainable(policy.can) if ends is None else ends
-            return [Mean(losses, losses.losses(decided), known, (policy.can,))]
+            paid = losses.losses(decided)
+            if ends is not None:
+                return [Mean(losses, paid, ends)]
+            return [Mean(losses, paid, losses.attainable(policy.can), (policy.can,))]
 
         return Question(self, (policy.decisions,), means, model=policy.model)
 
@@ -476,7 +484,7 @@ class Losses:
 
         def means(losses, decided):
             both = [(losses.take(own, priors=priors), decided[own]) for own in rows]
-            paid = [(side, side.losses(own), side.attainable(), None) for side, own in both]
+            paid = [(side, side.losses(own), side.attainable(), (None,)) for side, own in both]
             return [Mean(*one, sign) for one, sign in zip(paid, (1.0, -1.0))]
 
         return Question(self, (policy.decisions,), means, True, policy.model, part=part)
@@ -684,7 +692,7 @@ def _found(asked: list, approximate: bool, few: bool) -> tuple[np.ndarray, list]
             alike = tested, level, sample.kind, sample.m.shape, single
             calls.setdefault(alike, []).append((k, sample, losses))
         else:
-            values, options = _of_rows(means, approximate)
+            values, options = _of_rows(means)
             data = partial(loss_difference, values, 0 * values) if tested else partial(loss_interval, values)
             said += _told(found, [k], partial(data, **options), losses, level, approximate, few)
     for (tested, level, kind, *_), stack in calls.items():
@@ -735,14 +743,14 @@ def _sample_of(means: list) -> Sample:
     return Sample(m, a / unit, None, unit, kind)
 
 
-def _of_rows(means: list, by_row: bool) -> tuple[np.ndarray, dict]:
+def _of_rows(means: list) -> tuple[np.ndarray, dict]:
     "Of rows: values, and the options of `loss_interval`, with the same strata."
     K, units = len(means[0].ends[0]), means[0].losses
-    values, strata, weight, clusters, shares, bounds = zip(
-        *(one.strata(K * s, by_row) for s, one in enumerate(means[::-1]))
+    values, strata, weight, clusters, *bounds, shares = zip(
+        *(one.strata(K * s) for s, one in enumerate(means[::-1]))
     )
     options: dict = {"strata": np.concatenate(strata), "shares": dict(ChainMap(*shares))}
-    options["bounds"] = bounds[0] if by_row else dict(ChainMap(*bounds))
+    options["bounds"] = tuple(np.concatenate(ends) for ends in bounds)
     for name, columns in (("sample_weight", weight), ("clusters", clusters)):
         options[name] = None if columns[0] is None else np.concatenate(columns)
     if units.heaviest is not None:

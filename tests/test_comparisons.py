@@ -83,7 +83,7 @@ def test_ends_are_bonferronis_but_for_those_moved_to_0(priors):
         extra = found.told_apart & ~wide.rejects
         moved += extra.sum()
         for end in ("low", "high"):
-            same = np.isclose(getattr(found, end), getattr(wide, end), rtol=1e-9, atol=1e-12)
+            same = np.isclose(getattr(found, end), getattr(wide, end), rtol=1e-6, atol=1e-9)  # by a lattice
             assert same[~extra].all() and (getattr(found, end)[~same] == 0).all()
         assert found.estimate == pytest.approx(wide.mean)
         assert bool(extra.any()) == any("moved to 0" in note for note in found.notes)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
+from scipy.stats import binom
 from numpy.testing import assert_allclose
 
 from cost_eval import bootstrap as bs
@@ -585,14 +586,69 @@ def test_bounds_of_each_row_are_checked(bounds, words):
         bs.loss_interval(PAID, bounds=bounds)
 
 
-def test_bounds_of_each_row_leave_the_conservative_line_as_it_is():
-    most = AMOUNT + .2
-    for options in ({}, dict(strata=np.arange(5000) % 3), dict(clusters=np.arange(5000) // 2)):
-        assert bs.loss_interval(PAID, bounds=(0, most), **options).high == bs.loss_interval(
-            PAID, bounds={k: (0, most[options.get("strata", np.zeros(5000)) == k].max()) for k in (0, 1, 2)}
-            if "strata" in options else (0, most.max()), **options).high
+def amounts_of(seed, n=60):
+    "Losses and what each row can cost at least and at most, weights and clusters; a few rows weigh much."
+    rng = np.random.default_rng(seed)
+    most, least = rng.lognormal(0, 1.2, n), -rng.lognormal(-1, 1.2, n) * rng.integers(2)
+    losses = np.where(rng.random(n) < .15, most, np.where(rng.random(n) < .1, least, 0))
+    return losses, (least, most), rng.lognormal(0, .8, n), rng.integers(12, size=n)
 
 
+@pytest.mark.parametrize("given", ["rows", "weights", "clusters", "both"])
+@pytest.mark.parametrize("level", [.9, .95, .99])
+def test_ranges_of_units_are_inside_what_the_largest_allows(given, level):
+    "`heaviest` says that any unit may weigh as much as the heaviest seen, and cost as much as any other."
+    for seed in range(25):
+        losses, bounds, weight, group = amounts_of(seed)
+        how = {"sample_weight": weight} if given in ("weights", "both") else {}
+        how |= {"clusters": group} if given in ("clusters", "both") else {}
+        mass = how.get("sample_weight", np.ones(60))
+        heaviest = (np.bincount(group, mass) if "clusters" in how else mass).max()
+        own = bs.loss_interval(losses, bounds=bounds, confidence=level, **how)
+        any_ = bs.loss_interval(losses, bounds=(bounds[0].min(), bounds[1].max()), heaviest=heaviest,
+                                confidence=level, **how)
+        slack = (1e-9 if level > .9 else .01) * (any_.high - any_.low)  # three may cost the most, log(20) < 3
+        assert any_.low - slack <= own.low < own.mean < own.high <= any_.high + slack
+
+
+def test_ranges_of_rows_are_the_largest_ones_capped_and_added():
+    "Of each side by hand, the law being that of losses that may all be as large as the fourth largest."
+    for seed in range(10):
+        losses, (least, most), *_ = amounts_of(seed)
+        found = bs.loss_interval(losses, bounds=(least, most))
+        cap, floor = np.sort(most)[-4], np.sort(least)[3]
+        high = bs.loss_interval(np.minimum(losses, cap), bounds=(least.min(), cap)).high
+        low = bs.loss_interval(np.maximum(losses, floor), bounds=(floor, most.max())).low
+        assert found.high == pytest.approx(high + np.maximum(most - cap, 0).mean(), rel=1e-9)
+        assert found.low == pytest.approx(low - np.maximum(floor - least, 0).mean(), rel=1e-9, abs=1e-12)
+
+
+def test_rows_that_all_cost_the_most_are_known():
+    most = np.random.default_rng(0).lognormal(0, 1, 30)
+    assert bs.loss_interval(most, bounds=(0 * most, most)).high == pytest.approx(most.mean(), rel=1e-12)
+    known = bs.loss_interval(most, bounds=(most, most), sample_weight=most)
+    assert [known.low, known.high] == pytest.approx([known.mean] * 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("hazard", [1.5, 3.6])
+@pytest.mark.parametrize("sizes", ["rows", "clusters"])
+def test_ranges_cover_where_the_largest_are_missed_the_most(hazard, sizes):
+    "A risk of 1 - l / u of the largest makes the cost as large as it can be where it is rarely seen."
+    rng, missed, sets = np.random.default_rng(3), 0, 300
+    for _ in range(sets):
+        group = np.arange(250) if sizes == "rows" else np.repeat(np.arange(50), 5)
+        most = rng.lognormal(0, 1, 250)
+        whole = np.bincount(group, most)
+        worst = np.sort(whole)[::-1]
+        gaps = np.cumsum(np.log(worst)) - np.arange(1, len(worst) + 1) * np.log(np.append(worst[1:], 1e-9))
+        k = np.searchsorted(gaps, hazard) + 1  # so many of the largest are at risk
+        level = np.exp((np.log(worst[:k]).sum() - hazard) / k)
+        risk = np.maximum(.01, 1 - level / whole)
+        losses = np.where((rng.random(len(whole)) < risk)[group], most, 0)
+        found = bs.loss_interval(losses, bounds=(0 * most, most), clusters=None if sizes == "rows" else group)
+        truth = (risk[group] * most).mean()
+        missed += not found.low <= truth <= found.high
+    assert binom.cdf(missed - 1, sets, .05) < .999
 
 
 # ---- masses are floats
