@@ -44,7 +44,7 @@ from scipy import stats
 
 from . import datasets
 from .core import check_choice, every_digit, optional_import, pandas, unknown_name
-from .plotting import save_figure
+from .plotting import save_figure, use_style
 
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
 OUTCOMES = {
@@ -758,7 +758,9 @@ def _number(value) -> str:
 
 def _named(figure) -> dict:
     "Suffix of the file -> Figure, which is drawn now."
-    figure = figure() if callable(figure) else figure
+    if callable(figure):
+        use_style()
+        figure = figure()
     if figure is None:
         return {}
     return {f"-{name}": one for name, one in figure.items()} if isinstance(figure, Mapping) else {"": figure}
