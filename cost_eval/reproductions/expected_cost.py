@@ -550,15 +550,15 @@ def table_2(systems=SYSTEMS, *, data_dir=None, calibrate=None):
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f92fcb0b
 def _early_affine(log_posteriors, y, steps=100):
     "Scale and offsets where SciPy's L-BFGS-B stops by default."
-    samples, start = np.arange(len(y)), np.append(1.0, np.zeros(log_posteriors.shape[1]))
+    x, samples = np.ascontiguousarray(log_posteriors.T), np.arange(len(y))  # (K, N): quicker this way
 
     def loss(theta):
-        z = log_softmax(theta[0] * log_posteriors + theta[1:], axis=1)
+        z = log_softmax(theta[0] * x + theta[1:, None], axis=0)
         excess = np.exp(z)
-        excess[samples, y] -= 1
-        slope = np.append(np.vdot(excess, log_posteriors), excess.sum(0)) / len(y)
-        return -z[samples, y].mean(), slope
+        excess[y, samples] -= 1
+        return -z[y, samples].mean(), np.append(np.vdot(excess, x), excess.sum(1)) / len(y)
 
+    start = np.append(1.0, np.zeros(len(x)))
     return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
 
 
@@ -592,7 +592,7 @@ def _table_2_causes(frame, printed, budget, data_dir) -> dict:
     """What may be behind cells that are off: cause -> cell -> number, of every cell that it touches.
 
     The first calibration is recomputed for every system (quick: for those that have a cell off without it;
-    the others keep what the optimum gives), a rival for the first of these, which refutes it.
+    the others keep what the optimum gives), a rival for the smallest of these, which refutes it.
     """
     def f1(frame, decided=""):
         return {c: v for c, v in _cells_2(frame, printed, decided).items() if c.endswith(("/MC1", "/MC2"))}
@@ -602,6 +602,7 @@ def _table_2_causes(frame, printed, budget, data_dir) -> dict:
 
     off = {c.rpartition("/cal/")[0] for c, v in calibrations(frame).items() if abs(printed[c] - v) > 5e-4}
     some = [system for system in SYSTEMS if system.name in off]
+    some.sort(key=lambda system: system_scores(system, data_dir)[0].size)
     again = partial(table_2, data_dir=data_dir)
     early = again(SYSTEMS if budget == "full" else some, calibrate=calibrated_early)
     changes = {_EARLY: early} | {name: again(some[:1], calibrate=rival) for name, rival in _RIVALS.items()}
