@@ -109,20 +109,15 @@ def test_population_of_table_1():
         )
 
 
-def test_a_positive_margin_of_each_curve_statement_is_about_the_curve():
-    y, log_odds = paper._gaussian_log_odds(0.2)
-    counts = paper._counts_above(y, log_odds, paper._GRID)
-    curves = paper.threshold_metrics(counts)
-    shapes = paper._figure_1_shapes(curves)
+def test_the_curves_of_figure_1_have_the_shapes_of_the_population():
+    rows = item_result(ITEMS["expected_cost/figure1"]).table.set_index("cell")["ours"]
     population = paper.threshold_metrics(paper.population_counts(paper._GRID, 0.2))
     for name in ("NEC1", "NEC4", "NEC16", "1-F1", "1-MCC"):
-        assert shapes[f"lowest {name}"] == pytest.approx(np.nanmin(population[name]), abs=0.02)
-    assert shapes["NEC1 and NEC16 cross"] == pytest.approx(
-        np.log(0.25), abs=0.05
-    )  # where both error rates are equal
-    assert shapes["NEC1 at the right end"] == pytest.approx(1, abs=0.06) and shapes[
-        "NEC16 at the right end"
-    ] == pytest.approx(4, rel=0.05)
+        assert rows[f"lowest {name}"] == pytest.approx(np.nanmin(population[name]), abs=0.02)
+    # where both error rates are equal
+    assert rows["NEC1 and NEC16 cross"] == pytest.approx(np.log(0.25), abs=0.05)
+    assert rows["NEC1 at the right end"] == pytest.approx(1, abs=0.06)
+    assert rows["NEC16 at the right end"] == pytest.approx(4, rel=0.05)
 
 
 # Real data: construction
@@ -240,14 +235,11 @@ def test_early_gradient_is_the_losses_slope(monkeypatch):
 def test_standard_error_is_that_of_multinomial_samples():
     counts, costs = np.array([[80, 15, 5], [3, 6, 1]]), np.array([[0.0, 1, 0.3], [20, 0, 0.3]])
     sizes = counts.sum(1)
+    y, lost = np.repeat([0, 1], sizes), np.repeat(costs.ravel(), counts.ravel())
     draws = np.random.default_rng(0).multinomial(sizes, counts / sizes[:, None], (100_000, 2))
-    assert paper._cost_standard_error(counts, costs) == pytest.approx(
-        normalized_expected_cost(draws, costs).std(), rel=0.02
-    )
-    np.testing.assert_allclose(
-        paper._cost_standard_error(np.stack([counts, 4 * counts]), costs)[1],
-        paper._cost_standard_error(counts, costs) / 2,
-    )
+    error = paper._nec_error(y, lost, costs)
+    assert error == pytest.approx(normalized_expected_cost(draws, costs).std(), rel=0.02)
+    assert paper._nec_error(np.tile(y, 4), np.tile(lost, 4), costs) == pytest.approx(error / 2)
 
 
 # Reading, and data that are not there
