@@ -16,31 +16,22 @@ from scipy.stats import norm, spearmanr
 from .. import datasets
 from ..confusion import BinaryCounts, ThresholdCounts, threshold_counts
 from ..core import optional_import, pandas, pyplot
-from ..cost_score import cost_score_from_precision, isocost_precision
+from ..cost_score import cost_score_from_precision, isocost_precision, plot_isocost
 from ..metrics import cost_score, f_beta
-from ..plotting import COLORS, label_lines, name_colors, use_style
-from cost_eval.reproduce import (
-    Margin,
-    Reproduction,
-    drawn_as_computed,
-    published,
-    reproduces,
-)
+from ..plotting import COLORS, label_lines, name_colors
+from ..reproduce import Margin, Reproduction, published, reproduces
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #81f3c9b9
 def _f1_contour(recall, f1):
-    "Precision on a contour of F1 (appendix A.1), NaN where no precision in [0, 1] gives it."
-    recall, f1 = np.broadcast_arrays(np.asarray(recall, float), f1)
-    possible = (f1 <= 2 * recall / (1 + recall)) & (2 * recall > f1)  # what precision 1 gives
-    out = np.full(recall.shape, np.nan)
-    return np.divide(f1 * recall, 2 * recall - f1, out=out, where=possible)[()]
+    "Precision on a contour of F1 (appendix A.1), where errors per hit are constant; NaN where there is none."
+    return isocost_precision(recall, 2 * recall * (1 / f1 - 1), 1)
 
 
-def _plot_figure_1(levels=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)):
+def _plot_figure_1():
     "Contours of F1 on the precision-recall plane; returns the matplotlib Figure."
     fig, ax = pyplot().subplots(figsize=(4.6, 4.2))
     recall, box = np.linspace(0.001, 1, 1000), {"fc": "white", "ec": "none", "pad": 0.8}
-    for level in levels:
+    for level in np.arange(1, 10) / 10:
         ax.plot(recall, _f1_contour(recall, level), color=COLORS[0], ls="-", lw=1.2)
         ax.text(level, level, f"{level:.1f}", ha="center", va="center", fontsize="small", bbox=box)
     ax.plot([0, 1], [0, 1], color="0.6", ls=":", lw=0.8)
@@ -51,22 +42,15 @@ def _plot_figure_1(levels=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)):
 @reproduces("cost_score", "figure1")
 def figure_1():
     "Figure 1: contours of F1 on the precision-recall plane"
-    use_style()
     recall, level = np.meshgrid(np.linspace(0.01, 1, 400), np.linspace(0.01, 0.99, 99))
-    step = np.diff(_f1_contour(recall, level), axis=1)
-    p, r = np.meshgrid(np.linspace(0.01, 1, 100), np.linspace(0.01, 1, 100))
-    score, apart = 2 * p * r / (p + r), p != r
-    ours = {
-        "slope negative everywhere": (step[np.isfinite(step)] < 0).all(),
-        "F1 equals precision and recall where they are equal": np.allclose(score[~apart], p[~apart]),
-        "between unequal precision and recall F1 is nearer the lower": (score < (p + r) / 2)[apart].all(),
-    }
-    figure = _plot_figure_1()
-    for line, text in zip(figure.axes[0].lines, figure.axes[0].texts):
-        drawn = line.get_xydata()[~np.isnan(line.get_ydata())]
-        harmonic = 2 / (1 / drawn).sum(axis=1)
-        drawn_as_computed(f"contour {text.get_text()}", harmonic, np.full(len(drawn), float(text.get_text())))
-    return Reproduction(ours, figure)
+    precision = _f1_contour(recall, level)
+    apart = np.abs(precision - recall) > 1e-9
+    ours = [
+        not (np.diff(precision, axis=1) >= 0).any(),
+        np.allclose(_f1_contour(level, level), level),
+        (2 * level < precision + recall)[apart].all(),
+    ]
+    return Reproduction(ours, _plot_figure_1)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #616f3bb3
 _POINTS = {1.0: "A", 10.0: "B", 0.1: "C"}  # names of the optima in Figure 2, in the paper's order
@@ -93,46 +77,12 @@ class _NormalModel(NamedTuple):
         return self.counts(self.best_threshold(cost_ratio))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7245f7db
-_LEVELS = {
-    1.0: (0.1, 0.2, 0.4, 0.6, 0.8, 1.5, 2.5, 5, 10),
-    10.0: (0.5, 1, 2, 4, 6, 8, 20),
-    0.1: (0.02, 0.05, 0.2, 0.5, 1, 2, 5),
-}  # below and above the cost ratio
-
-
-def _contour_line(score, ratio):
-    "Recall and precision along a contour, inside the unit square."
-    recall = np.linspace(1e-3, 1, 500)
-    precision = isocost_precision(recall, score, ratio)
-    seen = np.isfinite(precision)
-    return recall[seen], precision[seen]
-
-
-def _contours(ax, ratio, best):
-    "Labelled contours of the cost score, the horizontal one thicker, and the one at the `best` score."
-    box = {"fc": "white", "ec": "none", "pad": 0.4}
-    for level in sorted({*_LEVELS[ratio], ratio}):
-        recall, precision = _contour_line(level, ratio)
-        ax.plot(recall, precision, color="0.5", ls="-", lw=2 if level == ratio else 0.9)
-        at = int(0.85 * (len(recall) - 1))
-        text = {"ha": "center", "va": "center", "fontsize": 7.5, "bbox": box}
-        ax.text(recall[at], precision[at], f"{level:g}", **text)
-    ax.plot(*_contour_line(best, ratio), color=COLORS[2], ls="--", lw=1.2)
-    ax.set(xlabel="recall", xlim=(0, 1.02), ylim=(0, 1.02))
-
-
-def _plot_contours(curve, bests, names=("", "", "")):
-    "Contours for cost ratios with a precision-recall curve, its best points and their names; the Figure."
-    fig, axes = pyplot().subplots(1, 3, figsize=(8.4, 3.3))
-    style = {"xytext": (5, 5), "textcoords": "offset points", "color": COLORS[2], "weight": "bold"}
-    for ax, (ratio, best), name in zip(axes, bests.items(), names):
-        level = cost_score(best, ratio)
-        _contours(ax, ratio, level)
-        ax.plot(curve.tpr, curve.precision, color=COLORS[0], ls="-")
-        ax.plot(best.tpr, best.precision, "o", color=COLORS[2])
-        ax.annotate(name, (best.tpr, best.precision), **style)
-        ax.set_title(f"$r_c$ = {ratio:g}: smallest score {level:.3f}", fontsize=9)
-        ax.set_ylabel("precision")
+def _plot_contours(y, scores, names):
+    "Contours of the cost score with a model's curve and best point; names: cost ratio -> what to call that."
+    fig, axes = pyplot().subplots(1, 3, figsize=(10.4, 3.6))
+    for ax, (ratio, name) in zip(axes, names.items()):
+        plot_isocost(ratio, y_true=y, scores=scores, ax=ax)
+        ax.set_title(f"{name}$r_c$ = {ratio:g}", pad=18)
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #79107a8b
@@ -143,59 +93,28 @@ def _convex_counterexample(ratio=1.0, level=0.5, prevalence=0.3, n=50):
     fpr = prevalence / (1 - prevalence) * recall * (1 - precision) / precision
     return recall, precision, fpr
 
-
-def _slope_statements() -> dict:
-    "The three statements on the slope of a contour, by finite differences, for the paper's three ratios."
-    recall, found = np.linspace(0.05, 1, 400), []
-    for ratio in _POINTS:
-
-        def steps(levels):  # along contours, where they are inside the square
-            p = isocost_precision(recall, np.asarray(levels)[:, None], ratio)
-            step = np.diff(p, axis=1)
-            return step[np.isfinite(step)]
-
-        falling, rising = (steps(ratio * np.linspace(*of)) for of in ((0.05, 0.95, 19), (1.05, 5, 20)))
-        flat = np.allclose(isocost_precision(recall, ratio, ratio), 1 / (1 + ratio))
-        found.append(((falling < 0).all(), (rising > 0).all(), flat))
-    names = (
-        "slope negative where C_score < r_c",
-        "slope positive where C_score > r_c",
-        "horizontal at C_score = r_c",
-    )
-    return dict(zip(names, np.all(found, axis=0)))
-
-
-def _order_statements() -> dict:
-    "The order of the optima in recall and precision, over a grid of normal models."
-    found = []
-    for distance in (1, 1.5, 2, 3):
-        for prevalence in (0.05, 0.1, 0.3, 0.5):
-            at = {}
-            for ratio, name in _POINTS.items():
-                best = _NormalModel(distance, prevalence).best(ratio)
-                at[name] = best.tpr, best.precision
-            found.append((at["B"][0] > at["A"][0] > at["C"][0], at["C"][1] > at["A"][1] > at["B"][1]))
-    names = "recall of the optimum: B above A above C", "precision of the optimum: C above A above B"
-    return dict(zip(names, np.all(found, axis=0)))
-
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b811c8e2
 @reproduces("cost_score", "figure2")
 def figure_2():
     "Figure 2: contours of the cost score for three cost ratios, with the best points A, B and C"
-    use_style()
+    ratio, share = np.array([*_POINTS])[:, None, None], np.r_[0.05:0.95:19j, 1.05:5:20j][:, None]
+    along = np.linspace(0.05, 1, 400)
+    slope = np.diff(isocost_precision(along, share * ratio, ratio))  # finite inside the square
+    models = _NormalModel(np.array([1, 1.5, 2, 3])[:, None], np.array([0.05, 0.1, 0.3, 0.5]))
+    a, b, c = (models.best(r) for r in _POINTS)
     recall, precision, _ = _convex_counterexample()
-    apart = np.ptp(cost_score_from_precision(precision, recall, 1)) > 1e-9
-    ours = _slope_statements() | _order_statements() | {"two convex curves touch once": apart}
-    model = _NormalModel()
-    bests = {ratio: model.best(ratio) for ratio in _POINTS}
-    figure = _plot_contours(model.counts(np.linspace(-6, 6, 1000)), bests, _POINTS.values())
-    for ax, (ratio, name) in zip(figure.axes, _POINTS.items()):
-        flat = max(ax.lines, key=lambda line: line.get_linewidth() if line.get_linestyle() == "-" else 0)
-        drawn_as_computed(f"horizontal contour at {ratio:g}", np.ptp(flat.get_ydata()), 0.0)
-        drawn_as_computed(f"its height at {ratio:g}", flat.get_ydata()[0], 1 / (1 + ratio))
-        best = model.best(ratio)
-        drawn_as_computed(f"point {name}", ax.lines[-1].get_xydata()[0], (best.tpr, best.precision))
-    return Reproduction(ours, figure)
+    ours = [
+        not (slope[:, share[:, 0] < 1] >= 0).any(),
+        not (slope[:, share[:, 0] > 1] <= 0).any(),
+        np.allclose(isocost_precision(along, ratio, ratio), 1 / (1 + ratio)),
+        ((b.tpr > a.tpr) & (a.tpr > c.tpr)).all(),
+        ((c.precision > a.precision) & (a.precision > b.precision)).all(),
+        np.ptp(cost_score_from_precision(precision, recall, 1)) > 1e-9,
+    ]
+    y = np.repeat([0, 1], [7000, 3000])  # the model as a sample: quantiles of its two classes
+    scores = np.concatenate([norm.ppf((np.arange(n) + 0.5) / n) for n in (7000, 3000)])
+    names = {ratio: f"{name}: " for ratio, name in _POINTS.items()}
+    return Reproduction(ours, partial(_plot_contours, y, scores + _NormalModel().distance * y, names))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #5c1b1896
 def _family(counts, cost_ratio, k) -> BinaryCounts:
@@ -207,36 +126,26 @@ def _family(counts, cost_ratio, k) -> BinaryCounts:
 @reproduces("cost_score", "table4")
 def table_4():
     "Table 4: the confusion matrices along a contour"
-    start, k, found = BinaryCounts(tp=100, fp=60, fn=40, tn=900), np.arange(0, 41, 10), []
-    for ratio in (0.1, 1, 10):
-        c = _family(start, ratio, k)
-        found.append(
-            [
-                np.ptp(c.fp + ratio * c.fn) < 1e-9,
-                np.ptp(cost_score_from_precision(c.precision, c.tpr, ratio)) < 1e-9,
-                (np.diff(c.tpr) > 0).all() and len(np.unique(c.precision)) == len(k),
-                np.ptp(c.p) < 1e-9 and np.ptp(c.n) < 1e-9,
-                np.allclose(c.predicted_p - start.predicted_p, (ratio + 1) * k),
-            ]
-        )
-    return np.all(found, axis=0)
+    start, k, ratio = BinaryCounts(tp=100, fp=60, fn=40, tn=900), np.arange(0, 41, 10), np.array([[0.1], [1], [10]])
+    c = _family(start, ratio, k)
+    constant = lambda values: (np.ptp(values, axis=1) < 1e-9).all()
+    return [
+        constant(c.fp + ratio * c.fn),
+        constant(cost_score_from_precision(c.precision, c.tpr, ratio)),
+        (np.diff(c.tpr) > 0).all() and (np.diff(np.sort(c.precision)) > 0).all(),
+        constant(c.p) and constant(c.n),
+        np.allclose(c.predicted_p - start.predicted_p, (ratio + 1) * k),
+    ]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ed255984
 def _equations(counts, cost_ratio) -> dict:
     "Equations (8), (13) and (15) as printed."
     tpr, fpr, base = counts.tpr, counts.fpr, counts.prevalence
-    precision, recall = counts.precision, counts.tpr
-    f1 = 2 * precision * recall / (precision + recall)
     return {
         "(8)": fpr + base * (cost_ratio - cost_ratio * tpr - fpr),
-        "(13)": (1 / precision - 1) * recall + cost_ratio * (1 - recall),
-        "(15)": 1 / f1 - 1,
+        "(13)": (1 / counts.precision - 1) * tpr + cost_ratio * (1 - tpr),
+        "(15)": 1 / f_beta(counts) - 1,
     }
-
-
-def _proportional(a, b) -> Margin:
-    "Is a / b the same everywhere?"
-    return Margin(1e-9 - np.ptp(a / b) / np.mean(a / b))
 
 
 @reproduces("cost_score", "equations")
@@ -244,14 +153,10 @@ def equations():
     "Equations (8), (13), (16) and (17): the same score twice, and the score beside F1"
     rng = np.random.default_rng(0)
     counts = BinaryCounts.from_rates(10_000, 0.1, *rng.uniform(0.01, 0.99, (2, 1000)))
-    eight, thirteen = (np.concatenate([_equations(counts, r)[k] for r in _POINTS]) for k in ("(8)", "(13)"))
-    at_one, wrong = _equations(counts, 1.0), counts.fp + counts.fn
-    ours = {
-        "(8) and (13) are proportional on a data set": _proportional(eight, thirteen),
-        "(16): at ratio 1 C_score is proportional to FP + FN": _proportional(at_one["(13)"], wrong),
-        "(17): 1/F1 - 1 is proportional to (FP + FN)/TP": _proportional(at_one["(15)"], wrong / counts.tp),
-    }
-    return ours
+    at, wrong = {ratio: _equations(counts, ratio) for ratio in _POINTS}, counts.fp + counts.fn
+    eight, thirteen = (np.concatenate([of[name] for of in at.values()]) for name in ("(8)", "(13)"))
+    ratios = (eight / thirteen, at[1.0]["(13)"] / wrong, at[1.0]["(15)"] / (wrong / counts.tp))
+    return [Margin(1e-9 - np.ptp(ratio) / np.mean(ratio)) for ratio in ratios]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
@@ -262,47 +167,72 @@ _SOURCES = {
     "Ebbu2017": "ebbu2017",
     "Hannousse 2021": "hannousse2021",
 }
+_STAND_IN = {"Phishing data": "Ebbu2017"}  # whose runs stand for a data set of the paper
 _UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
-
 
 
 def _fetch(names):
     return "needs data: cost-eval data fetch " + " ".join(names)
 
 
-def _count_unsw(table):
-    "Counts of UNSW-NB15, the larger partition's from its publication if it is not at hand."
-    counts = table["attack_cat"].value_counts()
-    rest = {} if "large" in set(table["partition"]) else datasets.UNSW_LARGE
-    total = {c: counts.get(c, 0) + rest.get(c, 0) for c in ("Normal", *_UNSW_ATTACKS)}
-    return {
-        "class 0": total["Normal"],
-        "class 1": sum(total[c] for c in _UNSW_ATTACKS),
-        "features": table.shape[1] - 4,
-        "types of attack": len(counts) - 1,
-    }  # not id, attack_cat, label, partition
+class _Task(NamedTuple):
+    "A data set, ready for the study."
+
+    x: np.ndarray  # (N, F) float32
+    y: np.ndarray  # (N,) class
+    role: np.ndarray | int = -1  # of each case, 0: only for training, 1: only for evaluation, -1: either
+    prevalence: float | None = None  # to weight the evaluation to; None: as it is
+    share: float | None = None  # of the data to train on; None: as many as are balanced
+    remark: str = ""  # what is different from the paper's data
 
 
-def _count_kdd(table):
-    "Counts of KDD Cup 99."
-    attack = np.bincount(table["attack"])
-    return {
-        "class 0": attack[0],
-        "class 1": attack[1],
-        "features": table.shape[1] - 2,
-        "unique records": len(table),
-        "classes": table["label"].nunique(),
-    }
+_CLASS = {"unsw": "label", "creditcard": "Class", "kdd": "attack", "ebbu2017": "phishing"}
+_NO_FEATURES = [*_CLASS.values(), "id", "attack_cat", "partition", "Time", "sample", "weight", "duplicate"]
+_REMARKS = {
+    "unsw": "one of the paper's two partitions, trained and validated within it",
+    "ebbu2017": "a stand-in: the paper's phishing data are not public",
+    "hannousse2021": "a stand-in: the paper's phishing data are not public",
+}
 
 
-def _count_creditcard(table):
-    "Counts of the credit card data: genuine transactions only if all are here."
-    fraud, genuine = (table["Class"] == 1).sum(), (table["Class"] == 0).sum()
-    features = {"class 1": fraud, "features": table.columns.str.match("V[0-9]+$|Amount$").sum()}
-    return features | ({"class 0": genuine} if genuine == datasets.GENUINE else {})
+def _prepared(source, table) -> _Task:
+    """A data set for the study: text as the codes of its sorted values; of UNSW-NB15 the paper's attacks, of
+    Ebbu2017 each address once; KDD trains on 1 %. Of a subsample of the frauds the uniform part evaluates.
+    """
+    if source == "unsw":
+        table = table[table["attack_cat"].isin(["Normal", *_UNSW_ATTACKS])]
+    if "duplicate" in table:
+        table = table[table["duplicate"] == 0]
+    y, x = table[_CLASS.get(source, "phishing")].to_numpy(), table.drop(columns=_NO_FEATURES, errors="ignore")
+    text = x.select_dtypes(exclude="number").columns
+    x = x.assign(**{c: x[c].astype("category").cat.codes for c in text}).to_numpy(np.float32)
+    task = _Task(x, y, share=0.01 if source == "kdd" else None, remark=_REMARKS.get(source, ""))
+    if source == "unsw" and table["partition"].nunique() == 2:
+        return task._replace(role=np.where(table["partition"] == "large", 0, 1), remark="")
+    if source == "creditcard" and (y == 0).sum() != datasets.GENUINE:
+        role = np.where(y == 1, -1, np.where(table["sample"] == "all", 1, 0))
+        remark = "a subsample: every fraud, few of the genuine transactions, weighted"
+        return task._replace(role=role, prevalence=492 / 284807, remark=remark)
+    return task
 
 
-_COUNTED = {"UNSW-NB15": _count_unsw, "KDD cup 99": _count_kdd, "Credit card fraud": _count_creditcard}
+def _files(name, data_dir) -> tuple:
+    "What tells the data of that name, or its stand-in, from others: source and paths; () if not at hand."
+    source = _SOURCES.get(_STAND_IN.get(name, name))
+    found = source and datasets.find(source, data_dir)
+    return (source, data_dir, *map(str, found[1])) if found else ()
+
+
+@lru_cache(maxsize=5)
+def _loaded(source, data_dir, *paths):
+    "Kept for the seeds to come."
+    return _prepared(source, datasets.load(source, data_dir=data_dir))
+
+
+def _load_task(name, data_dir=None):
+    "The data set of that name in the study, or None if it is not at hand."
+    files = _files(name, data_dir)
+    return _loaded(*files) if files else None
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #018042b8
 def _table_5_sums(cell):
@@ -324,16 +254,24 @@ def table_5(data_dir=None):
     "Table 5: the data sets"
     paper = published("cost_score", "table5").set_index("cell")["published"]
     ours, notes, basis = _table_5_sums(paper.get), {}, {}
-    for name, count in _COUNTED.items():
-        source = _SOURCES[name]
-        if not datasets.available(source, data_dir=data_dir):
+    for name in _NAMES[:3]:
+        source, task = _SOURCES[name], _load_task(name, data_dir)
+        if task is None:
             notes[f"{name}/*"] = _fetch([source])
             continue
-        table = datasets.load(source, data_dir=data_dir)
-        ours |= {f"{name}/{what}": value for what, value in count(table).items()}
-        if source == "unsw" and "large" not in set(table["partition"]):
+        table, counts = datasets.load(source, data_dir=data_dir), np.bincount(task.y)
+        if source == "unsw" and task.remark:
+            counts += [datasets.UNSW_LARGE["Normal"], sum(datasets.UNSW_LARGE[c] for c in _UNSW_ATTACKS)]
             basis = {f"{name}/*": "sample"}
             notes[f"{name}/class*"] = "the larger partition's counts are those published with the data"
+        found = {"class 0": counts[0], "class 1": counts[1], "features": task.x.shape[1]}
+        if source == "kdd":
+            found |= {"unique records": len(table), "classes": table["label"].nunique()}
+        if source == "unsw":
+            found["types of attack"] = table["attack_cat"].nunique() - 1
+        if task.prevalence:
+            del found["class 0"]  # not all genuine transactions are here
+        ours |= {f"{name}/{what}": value for what, value in found.items()}
     return Reproduction(ours, basis=basis, notes=notes)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cc4f982b
@@ -347,22 +285,18 @@ def _printed_table_6():
     pd = pandas()
     parts = [published("cost_score", name) for name in ("table6", "table6-study")]
     cell = pd.concat(parts).set_index("cell")["published"]
-    rows = {
-        (n, r): [*(cell[f"{n}/{c}"] for c in _ONCE), *(cell[f"{n}/{r:g}/{c}"] for c in _EACH)]
-        for n in _NAMES
-        for r in _RATIOS
-    }
-    return pd.DataFrame(rows, index=[*_ONCE, *_EACH]).T.rename_axis(["data set", "cost ratio"])
+    index = pd.MultiIndex.from_product([_NAMES, _RATIOS], names=["data set", "cost ratio"])
+    columns = {c: [cell[f"{n}/{c}"] for n, _ in index] for c in _ONCE}
+    columns |= {c: [cell[f"{n}/{r:g}/{c}"] for n, r in index] for c in _EACH}
+    return pd.DataFrame(columns, index=index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #4536afb4
 def _score_interval(precision, recall, cost_ratio, half_unit=0.0005):
     "Lowest and highest cost score that fits a rounded precision and recall."
-    corners = [
-        cost_score_from_precision(np.clip(precision + dp, 0, 1), np.clip(recall + dr, 0, 1), cost_ratio)
-        for dp in (-half_unit, half_unit)
-        for dr in (-half_unit, half_unit)
-    ]
-    return np.min(corners, axis=0), np.max(corners, axis=0)
+    ends = (np.clip([value - half_unit, value + half_unit], 0, 1) for value in (precision, recall))
+    p, r = ends
+    corners = cost_score_from_precision(p[:, None], r, cost_ratio)
+    return corners.min((0, 1)), corners.max((0, 1))
 
 
 def _narrowed(printed, low, high, half_unit=0.0005):
@@ -398,17 +332,14 @@ def _a_fifth(name) -> range:
 
 def _arithmetic(rows) -> dict:
     "Cell -> (lowest, highest) score or saving that the other printed numbers of Table 6 allow."
-    columns = {c: rows[c].to_numpy() for c in rows}
-    ratio = rows.index.get_level_values(1).to_numpy()
-    f1 = _score_interval(columns["F1 precision"], columns["F1 recall"], ratio)
-    ours = _score_interval(columns["precision"], columns["recall"], ratio)
+    columns, ratio = {c: rows[c].to_numpy() for c in rows}, rows.index.get_level_values(1).to_numpy()
+    f1, ours = (_score_interval(columns[f"{of}precision"], columns[f"{of}recall"], ratio) for of in ("F1 ", ""))
     # the one row that precision and recall alone leave undecided
     at = rows.index.get_loc(("KDD cup 99", 0.1))
     f1[0][at], f1[1][at] = _pinned(rows.loc["KDD cup 99"], 0.1, _a_fifth("KDD cup 99"))
     f1_in, ours_in = _narrowed(columns["F1 C_score"], *f1), _narrowed(columns["C_score"], *ours)
-    saving = 100 * (1 - ours_in[1] / f1_in[0]), 100 * (1 - ours_in[0] / f1_in[1])
-    same = columns["F1 threshold"] == columns["threshold"]
-    saving = tuple(np.where(same, 0, s) for s in saving)  # the same threshold saves nothing
+    other = columns["F1 threshold"] != columns["threshold"]  # the same threshold saves nothing
+    saving = [100 * other * (1 - ours_in[1 - end] / f1_in[end]) for end in (0, 1)]
     return {
         f"{name}/{r:g}/{what}": (low[i], high[i])
         for i, (name, r) in enumerate(rows.index)
@@ -433,77 +364,41 @@ def _limit_at_zero() -> Margin:
     return Margin(min(way[-1] / way[0] for way in ways) - 1e3)
 
 
-def _gap_widens(gaps) -> Margin:
-    "By how much the smaller gap at 0.1 and 10 exceeds that at 1, where it does so least."
-    by_ratio = gaps.unstack()
-    return Margin((by_ratio[[0.1, 10.0]].min(axis=1) - by_ratio[1.0]).min())
-
-
-def _sentences(rows) -> dict:
-    "What Table 6 says to the statements of sections 1, 3.3, 4.3 and 5."
-    s = rows["saving"].unstack()
-    unequal, f1 = s[[0.1, 10.0]], rows.xs(1.0, level=1)
-    recall = rows["recall"]["UNSW-NB15", 10.0] - rows["F1 recall"]["UNSW-NB15", 10.0]
-    gain_at_1 = set(s.index[s[1.0] > 1])
-    ours = {
-        "average saving": unequal.stack().mean(),
-        "largest saving": s.max().max(),
-        "Internal data/10/saving": s.loc["Internal data", 10.0],
-        "most savings at 0.1 and 10 between 10 and 85 %": unequal.stack().between(10, 85).mean() > 0.5,
-        "UNSW-NB15/10/recall gain": 100 * recall,
-        "UNSW-NB15/0.1/precision": rows["precision"]["UNSW-NB15", 0.1],
-        "largest F1 has the fewest errors": Margin((f1["C_score"] - f1["F1 C_score"]).min() + 1e-9),
-        "Credit card fraud: savings grow for ratios above 1 (Table 6, from 1 to 10)": Margin(
-            s.loc["Credit card fraud", 10.0] - s.loc["Credit card fraud", 1.0]
-        ),
-        "gap in costs wider at 0.1 and 10 than at 1, in every data set": _gap_widens(
-            rows["F1 C_score"] - rows["C_score"]
-        ),
-        "all data sets save at 0.1 and 10": (unequal > 0).all().all(),
-        "saving above 1 only where classes are imbalanced, at ratio 1": gain_at_1
-        == {"Credit card fraud", "Internal data"},
-        "C_score is 0 at precision 1 and recall 1": cost_score_from_precision(1, 1, _RATIOS).max() == 0,
-        "C_score grows without bound as precision and recall fall to 0": _limit_at_zero(),
-    }
-    half = ("UNSW-NB15", "Credit card fraud", "KDD cup 99")
-    ours |= {f"{n}/0.1/saving above 50 %": s.loc[n, 0.1] > 50 for n in half}
-    ours |= {f"{n}/F1 threshold": rows["F1 threshold"][n, 1.0] for n in ("KDD cup 99", "Internal data")}
-    return ours | {
-        f"{n}/{r:g}/threshold": rows["threshold"][n, r]
-        for n in ("UNSW-NB15", "Phishing data", "Internal data")
-        for r in _RATIOS
-    }
-
-# %% ../../nbs/39_cost_score_reproduced.ipynb #3b4bf11e
 @reproduces("cost_score", "sentences")
 def sentences():
     "Statements of the text about Table 6 and about the score's limits"
+    rows, cells, ours = _printed_table_6(), published("cost_score", "sentences")["cell"], {}
+    for cell in cells:
+        *row, column = cell.split("/")
+        if column in rows:  # quoted from the table
+            ours[cell] = rows.loc[(row[0], float(row[1]) if row[1:] else 1.0), column]
+    saving, gap = rows["saving"].unstack(), (rows["F1 C_score"] - rows["C_score"]).unstack()
+    unequal, f1, unsw = saving[[0.1, 10.0]], rows.xs(1.0, level=1), rows.loc[("UNSW-NB15", 10.0)]
+    others = [
+        unequal.stack().mean(),
+        saving.max().max(),
+        unequal.stack().between(10, 85).mean() > 0.5,
+        *(saving.loc[name, 0.1] > 50 for name in _NAMES[:3]),
+        100 * (unsw["recall"] - unsw["F1 recall"]),
+        Margin((f1["C_score"] - f1["F1 C_score"]).min() + 1e-9),
+        Margin(saving.loc["Credit card fraud", 10.0] - saving.loc["Credit card fraud", 1.0]),
+        (unequal > 0).all().all(),
+        set(saving.index[saving[1.0] > 1]) == {"Credit card fraud", "Internal data"},
+        cost_score_from_precision(1, 1, _RATIOS).max() == 0,
+        _limit_at_zero(),
+        Margin((gap[[0.1, 10.0]].min(axis=1) - gap[1.0]).min()),
+    ]
+    ours |= dict(zip([cell for cell in cells if cell not in ours], others, strict=True))
     rounding = {"Internal data/F1 threshold": 0.005 / 3}  # the table has two digits, the text three
-    return Reproduction(_sentences(_printed_table_6()), error=rounding)
+    return Reproduction(ours, error=rounding)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7f1e6f43
-def _movements(points, names, same=0.005) -> dict:
-    """Margins of section 4.3.3's statements; points(name, column) -> value at "F1" or a ratio: a mean and its
-    standard error.
-    """
-
-    def gap(a, b):
-        return Margin(a[0] - b[0], np.hypot(a[1], b[1]))
-
-    ours = {}
-    for name in names:
-        p, r = points(name, "precision"), points(name, "recall")
-        up = _tightest([gap(p[0.1], p[1.0]), gap(r[1.0], r[0.1])])
-        ours[f"{name}/precision up and recall down from ratio 1 to 0.1"] = up
-        more = gap(r[10.0], r["F1"])
-        ours[f"{name}/recall higher at ratio 10 than at the best F1"] = more  # as section 4.3.3 has it
-        ours[f"{name}/recall up from the best F1 to ratio 10"] = more  # as Figure 5 has it
-        apart = [gap(p[1.0], p["F1"]), gap(r[1.0], r["F1"])]
-        near = _tightest([Margin(same - abs(d), e) for d, e in apart])
-        ours[f"{name}/precision and recall at ratio 1 within 0.005 of those at the best F1"] = near
-        far = Margin(abs(apart[0].value) - 0.05, apart[0].error)
-        ours[f"{name}/precision at ratio 1 more than 0.05 from that at the best F1"] = far
-    return ours
+def _said(item, claims) -> dict:
+    "Cells of what an item says of each data set; claims: name -> ours in the order of the sentences."
+    cells = [cell for cell in published("cost_score", item)["cell"] if cell.partition("/")[0] in _NAMES]
+    texts = dict.fromkeys(cell.partition("/")[2] for cell in cells)
+    ours = {f"{name}/{text}": one for name, of in claims.items() for text, one in zip(texts, of)}
+    return {cell: ours[cell] for cell in cells if cell in ours}
 
 
 def _tightest(margins) -> Margin:
@@ -511,104 +406,33 @@ def _tightest(margins) -> Margin:
     return min(margins, key=lambda m: m.value / max(m.error, 1e-12))
 
 
-def _printed_movements(rows) -> dict:
-    "Section 4.3.3 against the printed Table 6."
+def _movements(mean, error) -> list:
+    "Margins of section 4.3.3's statements on one data set; mean, error: cost ratio -> columns of Table 6."
 
-    def points(name, column):
-        mine = rows.loc[name]
-        at = {r: (mine.loc[r, column], 0.0) for r in _RATIOS}
-        return at | {"F1": (mine[f"F1 {column}"].iloc[0], 0.0)}
+    def gap(column, ratio, other=None):  # to another ratio, or to the best F1
+        than = (ratio, f"F1 {column}") if other is None else (other, column)
+        both = np.hypot(error.loc[ratio, column], error.loc[than])
+        return Margin(mean.loc[ratio, column] - mean.loc[than], both)
 
-    ours = _movements(points, _NAMES)
-    ours["UNSW-NB15/0.1/precision above 0.99"] = points("UNSW-NB15", "precision")[0.1][0] > 0.99
-    return ours
+    apart = [gap("precision", 1.0), gap("recall", 1.0)]
+    return [
+        _tightest([gap("precision", 0.1, 1.0), gap("recall", 1.0, 0.1)]),
+        gap("recall", 10.0),
+        _tightest([Margin(0.005 - abs(value), error) for value, error in apart]),
+        Margin(abs(apart[0].value) - 0.05, apart[0].error),
+    ]
 
 
 @reproduces("cost_score", "section433")
 def section_433():
     "Section 4.3.3: how precision and recall move with the cost ratio, in the printed Table 6"
-    paper, ours = published("cost_score", "section433"), _printed_movements(_printed_table_6())
-    return {cell: ours[cell] for cell in paper["cell"]}
+    rows = {name: of.droplevel(0) for name, of in _printed_table_6().groupby(level=0)}
+    above = {name: of.loc[0.1, "precision"] > 0.99 for name, of in rows.items()}
+    return _said("section433", {name: [*_movements(of, 0 * of), above[name]] for name, of in rows.items()})
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
-_STAND_IN = {"Phishing data": "Ebbu2017"}  # whose runs stand for a data set of the paper
 _SEEDS = {"quick": 20, "full": 40}  # repetitions by budget
 _MOST = {"quick": 1000, "full": 10_000}  # training cases by budget
-_TREES = 100
-
-
-class _Task(NamedTuple):
-    "A data set, ready for the study."
-
-    x: np.ndarray  # (N, F) float32
-    y: np.ndarray  # (N,) class
-    role: np.ndarray  # (N,) 0: only for training, 1: only for evaluation, -1: either
-    prevalence: float | None = None  # to weight the evaluation to; None: as it is
-    share: float | None = None  # of the data to train on; None: as many as are balanced
-    remark: str = ""  # what is different from the paper's data
-
-
-def _feature_matrix(table, drop):
-    "Columns as float32, text as the codes of its sorted values."
-    table = table.drop(columns=drop)
-    text = table.select_dtypes(exclude="number").columns
-    return table.assign(**{c: table[c].astype("category").cat.codes for c in text}).to_numpy(np.float32)
-
-
-def _unsw_task(table):
-    "Normal against three kinds of attack."
-    table = table[table["attack_cat"].isin(["Normal", *_UNSW_ATTACKS])]
-    both = table["partition"].nunique() == 2
-    role = np.where(table["partition"] == "large", 0, 1) if both else np.full(len(table), -1)
-    remark = "" if both else "one of the paper's two partitions, trained and validated within it"
-    x = _feature_matrix(table, ["id", "attack_cat", "label", "partition"])
-    return _Task(x, table["label"].to_numpy(), role, remark=remark)
-
-
-def _creditcard_task(table):
-    "Frauds; the subsample's uniform part is for evaluation."
-    y, complete = table["Class"].to_numpy(), (table["Class"] == 0).sum() == datasets.GENUINE
-    x = _feature_matrix(table, ["Time", "Class", "sample", "weight"])
-    if complete:
-        return _Task(x, y, np.full(len(y), -1))
-    role = np.where(y == 1, -1, np.where(table["sample"] == "all", 1, 0))
-    remark = "a subsample: every fraud, few of the genuine transactions, weighted"
-    return _Task(x, y, role, prevalence=492 / 284807, remark=remark)
-
-
-def _kdd_task(table):
-    "Normal against attack, 1 % for training."
-    x, y = _feature_matrix(table, ["label", "attack"]), table["attack"].to_numpy()
-    return _Task(x, y, np.full(len(table), -1), share=0.01)
-
-
-def _phishing_task(table):
-    "A stand-in; the repeated addresses of Ebbu2017 are left out."
-    if "duplicate" in table:
-        table = table[table["duplicate"] == 0].drop(columns="duplicate")
-    x, y = _feature_matrix(table, ["phishing"]), table["phishing"].to_numpy()
-    return _Task(x, y, np.full(len(table), -1), remark="a stand-in: the paper's phishing data are not public")
-
-
-_TASKS = {
-    "unsw": _unsw_task,
-    "creditcard": _creditcard_task,
-    "kdd": _kdd_task,
-    "ebbu2017": _phishing_task,
-    "hannousse2021": _phishing_task,
-}
-
-
-@lru_cache(maxsize=5)
-def _loaded(name, data_dir, paths):
-    "Kept for the seeds to come; `paths` tell other files of the same name apart."
-    return _TASKS[_SOURCES[name]](datasets.load(_SOURCES[name], data_dir=data_dir))
-
-
-def _load_task(name, data_dir=None):
-    "The data set of that name in the study, or None if it is not at hand."
-    found = datasets.find(_SOURCES[name], data_dir)
-    return None if found is None else _loaded(name, data_dir, tuple(map(str, found[1])))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #80bbb509
 def _split(task, rng) -> np.ndarray:
@@ -627,9 +451,8 @@ def _split(task, rng) -> np.ndarray:
 def _training_sample(task, part, rng, most=10**9) -> np.ndarray:
     "Indices to train on: equally many of both classes, the task's share of the data or at most `most`."
     groups = [np.flatnonzero((part == 0) & (task.y == label)) for label in (0, 1)]
-    size = min(len(g) for g in groups)
     limit = len(task.y) * task.share if task.share else most
-    size = min(size, int(limit / 2))
+    size = min(*map(len, groups), int(limit / 2))
     return np.concatenate([rng.permutation(g)[:size] for g in groups])
 
 
@@ -644,9 +467,9 @@ class _Scored(NamedTuple):
 
 def _scored(y, scores, prevalence=None) -> _Scored:
     "Count all thresholds, negatives weighted to the prevalence."
-    if prevalence is None:
-        return _Scored(y, scores, np.ones(len(y)), threshold_counts(y, scores))
-    weight = np.where(y == 1, 1.0, (1 - prevalence) / prevalence * y.sum() / (len(y) - y.sum()))
+    weight = np.ones(len(y))
+    if prevalence is not None:
+        weight[y == 0] = (1 - prevalence) / prevalence * y.sum() / (len(y) - y.sum())
     return _Scored(y, scores, weight, threshold_counts(y, scores, sample_weight=weight))
 
 
@@ -657,7 +480,7 @@ class _Run(NamedTuple):
     test: _Scored
 
 
-def _train(task, seed, n_trees=_TREES, most=10**9) -> _Run:
+def _train(task, seed, n_trees=100, most=10**9) -> _Run:
     "Split, balance, train one forest, and score validation and test part."
     ensemble = optional_import("sklearn.ensemble", extra="book")
     rng = np.random.default_rng(seed)
@@ -673,19 +496,16 @@ def _train(task, seed, n_trees=_TREES, most=10**9) -> _Run:
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8d1cb1e2
 @lru_cache(maxsize=None)
-def _run(name, data_dir, paths, seed, most):
+def _run(files, seed, most):
     "One forest, trained once."
-    return _train(_loaded(name, data_dir, paths), [seed, list(_SOURCES).index(name)], most=most)
+    return _train(_loaded(*files), [seed, [*_SOURCES.values()].index(files[0])], most=most)
 
 
 def _runs(name, budget="quick", data_dir=None, most=10**9) -> list:
     "Repetitions of the study on one data set, at `most` so many: `_Run`s, or [] if the data are not at hand."
-    tqdm, found = optional_import("tqdm", extra="book"), datasets.find(_SOURCES[name], data_dir)
-    if found is None:
-        return []
-    key = name, data_dir, tuple(map(str, found[1]))
-    seeds = tqdm.tqdm(range(min(most, _SEEDS[budget])), name, leave=False, disable=None)
-    return [_run(*key, seed, _MOST[budget]) for seed in seeds]
+    tqdm, files = optional_import("tqdm", extra="book"), _files(name, data_dir)
+    seeds = range(min(most, _SEEDS[budget]) if files else 0)
+    return [_run(files, seed, _MOST[budget]) for seed in tqdm.tqdm(seeds, name, leave=False, disable=None)]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #80a42c44
 def _counts_at(curve, thresholds) -> BinaryCounts:
@@ -702,29 +522,25 @@ def _chosen_thresholds(curve, ratios):
 
 def _run_rows(run, ratios=_RATIOS) -> dict:
     "Columns of Table 6 for one run; arrays (part, ratio)."
-    ratios = np.asarray(ratios)
+    ratios, columns = np.asarray(ratios), {}
     f1_threshold, thresholds = _chosen_thresholds(run.validation.curve, ratios)
-    at_f1 = np.full(len(ratios), f1_threshold)
-    out = {"F1 threshold": [at_f1] * 2, "threshold": [thresholds] * 2}
-    for prefix, at in (("F1 ", at_f1), ("", thresholds)):
+    for prefix, at in (("F1 ", np.full(len(ratios), f1_threshold)), ("", thresholds)):
         counts = [_counts_at(part.curve, at) for part in run]
-        precision, recall = [c.precision for c in counts], [c.tpr for c in counts]
-        scores = [cost_score(c, ratios) for c in counts]
-        out |= {f"{prefix}precision": precision, f"{prefix}recall": recall, f"{prefix}C_score": scores}
-    columns = {name: np.array(v) for name, v in out.items()}
+        columns[f"{prefix}threshold"] = np.array([at, at])
+        columns[f"{prefix}precision"] = np.array([c.precision for c in counts])
+        columns[f"{prefix}recall"] = np.array([c.tpr for c in counts])
+        columns[f"{prefix}C_score"] = np.array([cost_score(c, ratios) for c in counts])
     return columns | {"saving": 100 * (1 - columns["C_score"] / columns["F1 C_score"])}
 
 
 def _study(name, budget="quick", data_dir=None):
     "Columns of Table 6 by part, seed and cost ratio: a DataFrame, or None if the data are not at hand."
-    pd = pandas()
-    done = _runs(_STAND_IN.get(name, name), budget, data_dir) if name != "Internal data" else []
-    if not done:
+    if not (rows := [_run_rows(run) for run in _runs(name, budget, data_dir)]):
         return None
-    rows = [_run_rows(run) for run in done]
-    axes = [("validation", "test"), range(len(done)), _RATIOS]
-    index = pd.MultiIndex.from_product(axes, names=["part", "seed", "cost ratio"])
-    return pd.DataFrame({c: np.stack([r[c] for r in rows], axis=1).ravel() for c in rows[0]}, index=index)
+    axes = {"part": ("validation", "test"), "seed": range(len(rows)), "cost ratio": _RATIOS}
+    index = pandas().MultiIndex.from_product(axes.values(), names=axes)
+    columns = {c: np.stack([row[c] for row in rows], axis=1).ravel() for c in rows[0]}
+    return pandas().DataFrame(columns, index=index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cb3ee155
 def _study_cells(name, table) -> dict:
@@ -735,31 +551,23 @@ def _study_cells(name, table) -> dict:
 
 
 def _judged(data_dir) -> dict:
-    """The paper's data sets whose cells are compared, at hand or stood in for: name in the study -> task. A
-    subsample that must be weighted to a prevalence stands for nothing.
+    """The paper's data sets whose cells are compared, at hand or stood in for: name -> task. A subsample that
+    must be weighted to a prevalence stands for nothing.
     """
-    tasks = {name: _load_task(_STAND_IN.get(name, name), data_dir) for name in _NAMES[:4]}
+    tasks = {name: _load_task(name, data_dir) for name in _NAMES}
     return {name: task for name, task in tasks.items() if task is not None and task.prevalence is None}
 
 
-def _remarks(data_dir) -> tuple[list, dict]:
-    "Data sets that are not the paper's, and what to say of their cells and of missing ones."
-    judged, notes = _judged(data_dir), {"Internal data": "a private data set"}
-    for name in _NAMES[:4]:
-        if name not in judged:
-            notes[name] = _fetch([_SOURCES[_STAND_IN.get(name, name)]])
-        elif judged[name].remark:
-            notes[name] = judged[name].remark
-    return [name for name in judged if name in notes], notes
-
-
-def _of_study(item, ours, *, data_dir, budget, notes=None, figure=None) -> Reproduction:
+def _of_study(item, ours, budget, data_dir, figure=None, notes=None) -> Reproduction:
     "Ours of an item of the study, and what is to be said of cells of other data."
-    cells, (other, remarks) = list(published("cost_score", item)["cell"]), _remarks(data_dir)
-    known = [name for name in _NAMES if any(c.startswith(f"{name}/") for c in cells)]
-    basis = {f"{n}/*": "other data" if n in _STAND_IN else "sample" for n in other if n in known}
-    notes = {f"{name}/*": text for name, text in remarks.items() if name in known} | (notes or {})
-    ours = {cell: value for cell, value in ours.items() if cell in cells}
+    judged, remarks = _judged(data_dir), {"Internal data": "a private data set"}
+    for name in _NAMES[:4]:
+        missing = _fetch([_SOURCES[_STAND_IN.get(name, name)]])
+        remarks[name] = judged[name].remark if name in judged else missing
+    names = {cell: cell.partition("/")[0] for cell in published("cost_score", item)["cell"]}
+    names = {cell: name for cell, name in names.items() if remarks.get(name)}
+    basis = {c: "other data" if n in _STAND_IN else "sample" for c, n in names.items() if n in judged}
+    notes = {cell: remarks[name] for cell, name in names.items()} | (notes or {})
     missing = [source for source in _SOURCES.values() if not datasets.available(source, data_dir=data_dir)]
     note = _fetch(missing) if missing else f"{_SEEDS[budget]} repetitions"
     return Reproduction(ours, figure, note, basis=basis, notes=notes)
@@ -771,228 +579,156 @@ _of_forests = partial(reproduces, "cost_score", shares="forests")
 @_of_forests("table6-study", needs=("kdd",))
 def table_6_study(budget="quick", data_dir=None):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
-    ours = {}
+    ours, printed = {}, set(published("cost_score", "table6-study")["cell"])
     for name in _judged(data_dir):
         ours |= _study_cells(name, _study(name, budget, data_dir))
-    return _of_study("table6-study", ours, data_dir=data_dir, budget=budget)
+    ours = {cell: value for cell, value in ours.items() if cell in printed}
+    return _of_study("table6-study", ours, budget, data_dir)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #49609eaf
 _THRESHOLDS = np.linspace(0, 1, 201)
-
-
 _MIDDLE = (_THRESHOLDS >= 0.3 - 1e-9) & (_THRESHOLDS <= 0.7 + 1e-9)
 
 
-def _class_histograms(ax, part, log=False, bins=25):
-    "Histograms of both classes' scores behind a curve, as shares of all cases, on an axis of their own."
-    behind, edges, share = ax.twinx(), np.linspace(0, 1, bins + 1), part.weight / part.weight.sum()
-    for label, color, hatch in ((0, COLORS[3], ""), (1, COLORS[1], "///")):
-        mine = part.y == label
-        style = {"color": color, "alpha": 0.45, "histtype": "stepfilled", "hatch": hatch, "log": log}
-        behind.hist(part.scores[mine], edges, weights=share[mine], **style)
-    behind.grid(False)
-    behind.set_ylabel("share of cases", color="0.4")
-    behind.tick_params(axis="y", colors="0.4")
-    behind.spines.right.set_visible(True)
-    ax.set_zorder(behind.get_zorder() + 1)
-    ax.patch.set_visible(False)
-
-
-def _data_axes(names, height=2.7):
-    "A grid of axes, two in a row, one a data set."
-    rows = -(-len(names) // 2)
+def _panels(draw, panels, height=2.7, **labels):
+    "A figure with a panel a data set, two in a row: draw(ax, what it shows)."
+    rows = -(-len(panels) // 2)
     fig, axes = pyplot().subplots(rows, 2, figsize=(9.4, height * rows), squeeze=False)
-    for ax in axes.flat[len(names) :]:
+    for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
-    return fig, axes.flat
-
-
-def _plot_figure_3(first):
-    "F1 over the threshold with the class histograms, one panel a data set; first: name -> `_Run`."
-    fig, axes = _data_axes(first)
-    for ax, (name, run) in zip(axes, first.items()):
-        curve = run.validation.curve
-        _class_histograms(ax, run.validation, log=name == "Credit card fraud")
-        ax.plot(_THRESHOLDS, f_beta(_counts_at(curve, _THRESHOLDS)), color="black", ls="-")
-        best = _chosen_thresholds(curve, _RATIOS)[0]
-        ax.axvline(best, color=COLORS[2], ls="--", lw=1.2)
-        labels = {"title": f"{name}: best at {best:.2f}", "xlabel": "threshold", "ylabel": "$F_1$"}
-        ax.set(xlim=(0, 1), ylim=(0, 1.02), **labels)
-    name_colors(axes[0], {"■ class 0": COLORS[3], "▨ class 1": COLORS[1]}, "center left")
+    for ax, (name, shown) in zip(axes.flat, panels.items()):
+        ax.set(title=name, **labels)
+        draw(ax, shown)
     return fig
+
+
+def _draw_3(ax, run):
+    "F1 over the threshold, its best dashed, before the histograms of both classes' scores."
+    part = run.validation
+    for label, color, hatch in ((0, COLORS[3], ""), (1, COLORS[1], "///")):
+        scores = part.scores[part.y == label]
+        style = {"color": color, "alpha": 0.45, "histtype": "stepfilled", "hatch": hatch}
+        ax.hist(scores, np.linspace(0, 1, 26), weights=np.full(len(scores), 1 / len(scores)), **style)
+    ax.plot(_THRESHOLDS, f_beta(_counts_at(part.curve, _THRESHOLDS)), color="black", ls="-")
+    ax.axvline(_chosen_thresholds(part.curve, _RATIOS)[0], color=COLORS[2], ls="--", lw=1.2)
+    name_colors(ax, {"■ class 0": COLORS[3], "▨ class 1": COLORS[1]}, "center")
 
 
 def _first_runs(budget, data_dir=None) -> dict:
     "Name -> the first run, of the data sets at hand."
     return {name: done[0] for name in _SOURCES if (done := _runs(name, budget, data_dir, most=1))}
 
-
-def _of_each(rows, names, budget, data_dir) -> dict:
-    "Cell -> margin of the sentences about each set's curves; rows: its runs -> name -> margin."
-    found: dict = {}
-    for name in _judged(data_dir):
-        margins = rows(_runs(_STAND_IN.get(name, name), budget, data_dir))
-        found |= {f"{name}/{names[key]}": margin for key, margin in margins.items()}
-    return found
-
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ebd3c763
-def _figure_3_rows(done) -> dict:
+def _claims_3(done) -> list:
     "Margins of the sentences about the curves of F1, from the repetitions of one data set."
-    edges = np.linspace(0, 1, 21)
-    found: dict = {"flat": [], "ends": [], "dense": [], "peaks": []}
-    for run in done:
-        part = run.validation
-        f1 = f_beta(_counts_at(part.curve, _THRESHOLDS))
-        share = np.histogram(part.scores, edges, weights=part.weight)[0] / part.weight.sum()
-        change = np.abs(np.diff(f_beta(_counts_at(part.curve, edges))))
-        found["flat"].append(0.02 - np.ptp(f1[_MIDDLE]))
-        found["ends"].append(share[:2].sum() + share[-2:].sum() - 0.9)
-        found["dense"].append(spearmanr(change, share).statistic - 0.3)
-        found["peaks"].append(min(share[:4].sum(), share[-4:].sum()) - share[4:-4].sum())
-    return {name: Margin.over(values) for name, values in found.items()}
+    parts, edges = [run.validation for run in done], np.linspace(0, 1, 21)
+    f1 = np.array([f_beta(_counts_at(part.curve, _THRESHOLDS)) for part in parts])
+    change = [np.abs(np.diff(f_beta(_counts_at(part.curve, edges)))) for part in parts]
+    share = np.array([np.histogram(p.scores, edges, weights=p.weight)[0] / p.weight.sum() for p in parts])
+    values = [
+        0.02 - np.ptp(f1[:, _MIDDLE], axis=1),
+        share[:, [0, 1, -2, -1]].sum(1) - 0.9,
+        [spearmanr(*pair).statistic - 0.3 for pair in zip(change, share)],
+        np.minimum(share[:, :4].sum(1), share[:, -4:].sum(1)) - share[:, 4:-4].sum(1),
+    ]
+    return [*map(Margin.over, values)]
 
 
 @_of_forests("figure3", needs=("kdd",))
 def figure_3(budget="quick", data_dir=None):
     "Figure 3: F1 against the threshold"
-    use_style()
     first = _first_runs(budget, data_dir)
     at_0 = [_counts_at(run.validation.curve, 0.0).tpr for run in first.values()]
-    above_1 = [(run.validation.scores > 1).sum() for run in first.values()]
-    ours = {"recall 1 at threshold 0": min(at_0) == 1, "F1 is 0 at threshold 1": max(above_1) == 0}
-    certain = max((float(_counts_at(run.validation.curve, 1.0).tpr), name) for name, run in first.items())
-    note = (
-        f"with positive at or above the threshold, as everywhere here, {certain[0]:.0%} of class 1 of "
-        f"{certain[1]} are still flagged: all trees agree on them"
-    )
-    names = {
-        "flat": "F1 varies by less than 0.02 between thresholds 0.3 and 0.7",
-        "ends": "nine scores in ten below 0.1 or above 0.9",
-        "dense": "F1 changes where the data are: rank correlation above 0.3",
-        "peaks": "scores pile up at both ends: more below 0.2 and above 0.8 than between",
-    }
-    ours |= _of_each(_figure_3_rows, names, budget, data_dir)
-    more = {"notes": {"F1 is 0 at threshold 1": note}, "figure": partial(_plot_figure_3, first)}
-    return _of_study("figure3", ours, data_dir=data_dir, budget=budget, **more)
+    above_1 = [(run.validation.scores > 1).any() for run in first.values()]
+    ours = {"recall 1 at threshold 0": min(at_0) == 1, "F1 is 0 at threshold 1": not any(above_1)}
+    share, name = max((float(_counts_at(run.validation.curve, 1.0).tpr), name) for name, run in first.items())
+    note = f"with positive at or above the threshold, as everywhere here, {share:.0%} of class 1 of "
+    note += f"{name} are still flagged: all trees agree on them"
+    claims = {name: _claims_3(_runs(name, budget, data_dir)) for name in _judged(data_dir)}
+    labels = {"xlabel": "threshold", "ylabel": "$F_1$, and share of the class", "ylim": (0, 1.02)}
+    figure = partial(_panels, _draw_3, first, xlim=(0, 1), **labels)
+    ours |= _said("figure3", claims)
+    return _of_study("figure3", ours, budget, data_dir, figure, {"F1 is 0 at threshold 1": note})
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
-def _plot_figure_4(first):
-    "The cost score over the threshold for three ratios, its minimum as a dot; a panel a data set."
-    fig, axes = _data_axes(first)
-    for ax, (name, run) in zip(axes, first.items()):
-        curve = run.validation.curve
-        best = _chosen_thresholds(curve, _RATIOS)[1]
-        for ratio, at, color in zip(_RATIOS, best, (COLORS[0], "0.35", COLORS[2])):
-            score = cost_score(_counts_at(curve, _THRESHOLDS), ratio)
-            ax.plot(_THRESHOLDS, score, "-", color=color, label=f"$r_c$ = {ratio:g}, best {at:.2f}")
-            ax.plot(at, cost_score(_counts_at(curve, at), ratio), "o", color=color)
-        ax.set(title=name, xlabel="threshold", ylabel="cost score", xlim=(0, 1), yscale="log")
-        label_lines(ax)
-    return fig
+def _draw_4(ax, run):
+    "The cost score over the threshold for three ratios, its minimum as a dot."
+    curve = run.validation.curve
+    best = _chosen_thresholds(curve, _RATIOS)[1]
+    for ratio, at, color in zip(_RATIOS, best, (COLORS[0], "0.35", COLORS[2])):
+        score = cost_score(_counts_at(curve, _THRESHOLDS), ratio)
+        ax.plot(_THRESHOLDS, score, "-", color=color, label=f"$r_c$ = {ratio:g}, best {at:.2f}")
+        ax.plot(at, cost_score(_counts_at(curve, at), ratio), "o", color=color)
+    label_lines(ax)
 
 
-def _figure_4_rows(done) -> dict:
+def _claims_4(done) -> list:
     "Margins of the sentences about the curves of the cost score, from the repetitions of one data set."
-    found: dict = {"flat": [], "spike": [], "inverse": []}
-    falls = np.array([_chosen_thresholds(run.validation.curve, _RATIOS)[1] for run in done])
-    for run in done:
-        counts = _counts_at(run.validation.curve, _THRESHOLDS)
-        cost = np.array([cost_score(counts, r) for r in _RATIOS])
-        found["flat"].append(0.05 - np.ptp(cost[:2, _MIDDLE], axis=1).max())
-        rise = cost[:, -1] - cost[:, len(_THRESHOLDS) // 2]
-        found["spike"].append(np.diff(rise).min())
-        found["inverse"].append(-0.5 - spearmanr(f_beta(counts), cost[1]).statistic)
-    margins = {name: Margin.over(values) for name, values in found.items()}
-    return margins | {"falls": _tightest([Margin.over(falls[:, k] - falls[:, k + 1]) for k in (0, 1)])}
+    curves = [run.validation.curve for run in done]
+    best = np.array([_chosen_thresholds(curve, _RATIOS)[1] for curve in curves])
+    counts = [_counts_at(curve, _THRESHOLDS) for curve in curves]
+    cost = np.array([[cost_score(c, ratio) for ratio in _RATIOS] for c in counts])
+    rise = cost[..., -1] - cost[..., len(_THRESHOLDS) // 2]
+    flat = 0.05 - np.ptp(cost[:, :2, _MIDDLE], axis=2).max(axis=1)
+    inverse = [-0.5 - spearmanr(f_beta(c), of[1]).statistic for c, of in zip(counts, cost)]
+    falls = _tightest([*map(Margin.over, -np.diff(best).T)])
+    return [falls, *map(Margin.over, (flat, np.diff(rise).min(axis=1), inverse))]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #219cc927
-def _check_figure_4(figure, first):
-    "The drawn curves are the cost scores of their ratios, and their minima the marked thresholds."
-    drawn = [pair for ax in figure.axes for pair in zip(ax.lines[::2], ax.lines[1::2])]
-    for (curve, mark), (run, ratio) in zip(drawn, [(run, r) for run in first.values() for r in _RATIOS]):
-        c = _counts_at(run.validation.curve, curve.get_xdata())
-        drawn_as_computed(f"cost score at {ratio:g}", curve.get_ydata(), (c.fp + ratio * c.fn) / c.p)
-        least = ((c.fp + ratio * c.fn) / c.p).min()
-        at = _counts_at(run.validation.curve, mark.get_xdata()[0])
-        if (at.fp + ratio * at.fn) / at.p > least + 1e-9:
-            raise ValueError(f"threshold at {ratio:g}: the marked one costs more than another")
-
-
 @_of_forests("figure4", needs=("kdd",))
 def figure_4(budget="quick", data_dir=None):
     "Figure 4: the cost score against the threshold, for three cost ratios"
-    use_style()
     first = _first_runs(budget, data_dir)
     start = [_counts_at(run.validation.curve, 0.0) for run in first.values()]
     gaps = [np.ptp([*cost_score(c, np.array(_RATIOS)), 1 / c.precision - 1]) for c in start]
-    ours = {"C_score at threshold 0 is 1/P - 1 for every ratio": max(gaps) < 1e-9}
-    names = {
-        "falls": "threshold falls as the ratio grows",
-        "flat": "C_score varies by less than 0.05 between thresholds 0.3 and 0.7 at ratios 0.1 and 1",
-        "spike": "C_score rises towards threshold 1 the more the larger the ratio",
-        "inverse": "C_score at ratio 1 falls where F1 rises: rank correlation below -0.5",
-    }
-    ours |= _of_each(_figure_4_rows, names, budget, data_dir)
-    figure = _plot_figure_4(first)
-    _check_figure_4(figure, first)
-    return _of_study("figure4", ours, data_dir=data_dir, budget=budget, figure=figure)
+    claims = {name: _claims_4(_runs(name, budget, data_dir)) for name in _judged(data_dir)}
+    ours = {"C_score at threshold 0 is 1/P - 1 for every ratio": max(gaps) < 1e-9, **_said("figure4", claims)}
+    labels = {"xlabel": "threshold", "ylabel": "cost score", "xlim": (0, 1), "yscale": "log"}
+    return _of_study("figure4", ours, budget, data_dir, partial(_panels, _draw_4, first, **labels))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #aa3745d6
-def _plot_figure_5(first):
-    "Precision-recall curves with the points chosen by F1 and for three ratios."
-    fig, axes = _data_axes(first, height=3)
-    for ax, (name, run) in zip(axes, first.items()):
-        curve = run.validation.curve
-        f1, thresholds = _chosen_thresholds(curve, _RATIOS)
-        line, low = _counts_at(curve, _THRESHOLDS), _counts_at(curve, thresholds)
-        ax.plot(line.tpr, line.precision, color="0.4", ls="-", lw=1.2)
-        best = _counts_at(curve, f1)
-        ax.plot(best.tpr, best.precision, "s", ms=10, mfc="none", mec="black")
-        for k in range(3):
-            ax.plot(low[k].tpr, low[k].precision, "v^o"[k], ms=7, color=COLORS[k + 1])
-        left, bottom = (max(0, 2 * v.min() - 1.05) for v in (low.tpr, low.precision))
-        ax.set(title=name, xlabel="recall", ylabel="precision", xlim=(left, 1.005), ylim=(bottom, 1.01))
-        marks = [f"{mark} $r_c$ = {r:g}" for mark, r in zip("▼▲●", _RATIOS)]
-        name_colors(ax, {"□ best $F_1$": "black", **dict(zip(marks, COLORS[1:4]))}, "lower left")
-    return fig
+def _draw_5(ax, run):
+    "A precision-recall curve with the points chosen by F1 and for three ratios."
+    curve = run.validation.curve
+    f1, thresholds = _chosen_thresholds(curve, _RATIOS)
+    line, best, low = (_counts_at(curve, at) for at in (_THRESHOLDS, f1, thresholds))
+    ax.plot(line.tpr, line.precision, color="0.4", ls="-", lw=1.2)
+    ax.plot(best.tpr, best.precision, "s", ms=10, mfc="none", mec="black")
+    for k in range(3):
+        ax.plot(low[k].tpr, low[k].precision, "v^o"[k], ms=7, color=COLORS[k + 1])
+    left, bottom = (max(0, 2 * v.min() - 1.05) for v in (low.tpr, low.precision))
+    ax.set(xlim=(left, 1.005), ylim=(bottom, 1.01))
+    marks = {f"{mark} $r_c$ = {r:g}": c for mark, r, c in zip("▼▲●", _RATIOS, COLORS[1:4])}
+    name_colors(ax, {"□ best $F_1$": "black", **marks}, "lower left")
 
 
 @_of_forests("figure5", needs=("kdd",))
 def figure_5(budget="quick", data_dir=None):
     "Figure 5: precision-recall curves with the chosen points"
-    use_style()
-    cells = {name: _study_cells(name, _study(name, budget, data_dir)) for name in _judged(data_dir)}
-
-    def points(name, column):
-        mine = {r: cells[name][f"{name}/{r:g}/{column}"] for r in _RATIOS}
-        mine["F1"] = cells[name][f"{name}/F1 {column}"]
-        return {key: (v.mean(), v.std(ddof=1) / np.sqrt(len(v))) for key, v in mine.items()}
-
-    figure = partial(_plot_figure_5, _first_runs(budget, data_dir))
-    return _of_study("figure5", _movements(points, cells), data_dir=data_dir, budget=budget, figure=figure)
+    tables = {name: _study(name, budget, data_dir).loc["validation"] for name in _judged(data_dir)}
+    by_ratio = {name: table.groupby(level="cost ratio") for name, table in tables.items()}
+    claims = {name: _movements(rows.mean(), rows.sem()) for name, rows in by_ratio.items()}
+    labels = {"height": 3, "xlabel": "recall", "ylabel": "precision"}
+    figure = partial(_panels, _draw_5, _first_runs(budget, data_dir), **labels)
+    return _of_study("figure5", _said("figure5", claims), budget, data_dir, figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
 def _touches_from_below(curve, ratio, threshold) -> bool:
     "Whether no point of a precision-recall curve is above the contour through the point at `threshold`."
-    c, seen = curve.counts, curve.counts.tp > 0
+    c = curve.counts[curve.counts.tp > 0]
     level = cost_score(_counts_at(curve, threshold), ratio)
-    base = (
-        level - ratio + (ratio + 1) * c.tpr[seen]
-    )  # the contour is recall over this, where that is positive
-    return bool((c.precision[seen] * base <= c.tpr[seen] * (1 + 1e-12)).all())
+    base = level - ratio + (ratio + 1) * c.tpr  # the contour is recall over this, where that is positive
+    return bool((c.precision * base <= c.tpr * (1 + 1e-12)).all())
 
 
 @_of_forests("figure6", needs=("unsw",))
 def figure_6(budget="quick", data_dir=None):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
-    use_style()
     (run,) = _runs("UNSW-NB15", budget, data_dir, most=1)
-    curve = run.validation.curve
-    _, chosen = _chosen_thresholds(curve, _RATIOS)
-    cell = "{:g}/optimum lies on the lowest contour that meets the curve"
-    ours = {cell.format(r): _touches_from_below(curve, r, t) for r, t in zip(_RATIOS, chosen)}
-    bests = {r: _counts_at(curve, t) for r, t in zip(_RATIOS, chosen)}
-    figure = partial(_plot_contours, _counts_at(curve, _THRESHOLDS), bests)
+    part = run.validation
+    chosen = _chosen_thresholds(part.curve, _RATIOS)[1]
+    ours = [_touches_from_below(part.curve, *pair) for pair in zip(_RATIOS, chosen)]
+    figure = partial(_plot_contours, part.y, part.scores, dict.fromkeys(_RATIOS, ""))
     return Reproduction(ours, figure, _load_task("UNSW-NB15", data_dir).remark)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c36ca18a
@@ -1005,49 +741,34 @@ def _savings_curves(name, budget, data_dir=None):
     return np.stack([_run_rows(run, 10**_EXPONENTS)["saving"] for run in done], axis=1)
 
 
-def _plot_figure_7(curves):
+def _draw_7(ax, curves):
     "Saving against log10 of the cost ratio: validation part with its band, test part dashed."
-    fig, axes = _data_axes(curves)
-    for ax, (name, (validation, test)) in zip(axes, curves.items()):
-        band = np.quantile(validation, [0.05, 0.95], axis=0)
-        ax.fill_between(_EXPONENTS, *band, color=COLORS[0], alpha=0.25, lw=0)
-        ax.plot(_EXPONENTS, validation.mean(axis=0), color=COLORS[0], ls="-")
-        ax.plot(_EXPONENTS, test.mean(axis=0), color=COLORS[2], ls="--")
-        ax.axhline(0, color="0.4", lw=0.8)
-        low = min(-5, np.quantile(test.mean(axis=0), 0.05))
-        ax.set(title=name, xlabel=r"$\log_{10} r_c$", ylabel="saving, %", xlim=(-2, 2), ylim=(low, 100))
-        name_colors(ax, {"— where chosen": COLORS[0], "-- on test cases": COLORS[2]}, "upper center")
-    return fig
+    (validation, test), band = curves.mean(axis=1), np.quantile(curves[0], [0.05, 0.95], axis=0)
+    ax.fill_between(_EXPONENTS, *band, color=COLORS[0], alpha=0.25, lw=0)
+    ax.plot(_EXPONENTS, validation, color=COLORS[0], ls="-")
+    ax.plot(_EXPONENTS, test, color=COLORS[2], ls="--")
+    ax.axhline(0, color="0.4", lw=0.8)
+    ax.set_ylim(min(-5, np.quantile(test, 0.05)), 100)
+    name_colors(ax, {"— where chosen": COLORS[0], "-- on test cases": COLORS[2]}, "upper center")
 
 
-def _statements_7(curves) -> dict:
+def _claims_7(curves) -> dict:
     "Margins of appendix A.2's statements; curves: name -> savings (part, seed, ratio), validation first."
-    ours, at = {}, {x: np.argmin(abs(_EXPONENTS - x)) for x in (-2, -1, 0, 1, 2)}
-    for name, (s, _) in curves.items():
-        lowest = s[:, s.mean(axis=0).argmin()]
-        near = Margin.over(5 - s[:, at[0]] + lowest)
-        ours[f"{name}/saving at ratio 1 within 5 points of the smallest"] = near
-        steps = [Margin.over(s[:, at[a]] - s[:, at[b]]) for a, b in ((-1, 0), (-2, -1), (1, 0), (2, 1))]
-        ours[f"{name}/saving grows from ratio 1 to 0.1 to 0.01, and from 1 to 10 to 100"] = _tightest(steps)
-    card = "Credit card fraud"
-    if card in curves and len(curves) > 1:
-        mine = curves[card][0][:, at[1]]
-        gaps = [Margin.over(c[0][:, at[1]] - mine) for n, c in curves.items() if n != card]
-        ours[f"{card}/saving at ratio 10 below that of every other data set"] = _tightest(gaps)
-    return ours
+    at = {name: dict(zip((-2, -1, 0, 1, 2), s[0, :, ::10].T)) for name, s in curves.items()}
+    claims = {}
+    for name, s in at.items():
+        lowest = curves[name][0][:, curves[name][0].mean(axis=0).argmin()]
+        steps = [Margin.over(s[a] - s[b]) for a, b in ((-1, 0), (-2, -1), (1, 0), (2, 1))]
+        below = [Margin.over(other[1] - s[1]) for n, other in at.items() if n != name]
+        claims[name] = [Margin.over(5 - s[0] + lowest), _tightest(steps), *(below and [_tightest(below)])]
+    return claims
 
 
 @_of_forests("figure7", needs=("kdd",))
 def figure_7(budget="quick", data_dir=None):
     "Figure 7: savings over log10 of the cost ratio"
-    use_style()
-    sources = {name: _STAND_IN.get(name, name) for name in _judged(data_dir)}
-    curves = {source: _savings_curves(source, budget, data_dir) for source in sources.values()}
-    ours = _statements_7({name: curves[source] for name, source in sources.items()})
-    figure = _plot_figure_7(curves)
-    for ax, name in zip(figure.axes, curves):
-        at = {x: y for x, y in np.round(ax.lines[0].get_xydata(), 9)}
-        runs = [_run_rows(run)["saving"][0] for run in _runs(name, budget, data_dir)]
-        said = np.mean(runs, axis=0)  # what Table 6 says at ratios 0.1, 1 and 10
-        drawn_as_computed(f"{name}: savings", [at[x] for x in (-1.0, 0.0, 1.0)], said, 1e-6)
-    return _of_study("figure7", ours, data_dir=data_dir, budget=budget, figure=figure)
+    curves = {name: _savings_curves(name, budget, data_dir) for name in _judged(data_dir)}
+    shown = {_STAND_IN.get(name, name): of for name, of in curves.items()}
+    labels = {"xlabel": r"$\log_{10} r_c$", "ylabel": "saving, %", "xlim": (-2, 2)}
+    figure = partial(_panels, _draw_7, shown, **labels)
+    return _of_study("figure7", _said("figure7", _claims_7(curves)), budget, data_dir, figure)
