@@ -7,6 +7,7 @@ __all__ = ['figure_1', 'figure_2', 'table_4', 'equations', 'table_5', 'table_6',
            'figure_3', 'figure_4', 'figure_5', 'figure_6', 'figure_7']
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #e982cb5e
+from collections import namedtuple
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from scipy.stats import norm, spearmanr
 
 from .. import datasets
 from ..confusion import BinaryCounts, ThresholdCounts, threshold_counts
-from ..core import optional_import, pandas, pyplot
+from ..core import optional_import, pandas, pyplot, stored_lines
 from ..cost_score import cost_score_from_precision, isocost_precision, plot_isocost
 from ..metrics import cost_score, f_beta
 from ..plotting import COLORS, label_lines, name_colors
@@ -126,7 +127,11 @@ def _family(counts, cost_ratio, k) -> BinaryCounts:
 @reproduces("cost_score", "table4")
 def table_4():
     "Table 4: the confusion matrices along a contour"
-    start, k, ratio = BinaryCounts(tp=100, fp=60, fn=40, tn=900), np.arange(0, 41, 10), np.array([[0.1], [1], [10]])
+    start, k, ratio = (
+        BinaryCounts(tp=100, fp=60, fn=40, tn=900),
+        np.arange(0, 41, 10),
+        np.array([[0.1], [1], [10]]),
+    )
     c = _family(start, ratio, k)
     constant = lambda values: (np.ptp(values, axis=1) < 1e-9).all()
     return [
@@ -138,36 +143,22 @@ def table_4():
     ]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #ed255984
-def _equations(counts, cost_ratio) -> dict:
-    "Equations (8), (13) and (15) as printed."
-    tpr, fpr, base = counts.tpr, counts.fpr, counts.prevalence
-    return {
-        "(8)": fpr + base * (cost_ratio - cost_ratio * tpr - fpr),
-        "(13)": (1 / counts.precision - 1) * tpr + cost_ratio * (1 - tpr),
-        "(15)": 1 / f_beta(counts) - 1,
-    }
-
-
 @reproduces("cost_score", "equations")
 def equations():
     "Equations (8), (13), (16) and (17): the same score twice, and the score beside F1"
-    rng = np.random.default_rng(0)
+    rng, ratio = np.random.default_rng(0), np.array([*_POINTS])[:, None]
     counts = BinaryCounts.from_rates(10_000, 0.1, *rng.uniform(0.01, 0.99, (2, 1000)))
-    at, wrong = {ratio: _equations(counts, ratio) for ratio in _POINTS}, counts.fp + counts.fn
-    eight, thirteen = (np.concatenate([of[name] for of in at.values()]) for name in ("(8)", "(13)"))
-    ratios = (eight / thirteen, at[1.0]["(13)"] / wrong, at[1.0]["(15)"] / (wrong / counts.tp))
-    return [Margin(1e-9 - np.ptp(ratio) / np.mean(ratio)) for ratio in ratios]
+    tpr, fpr, base, wrong = counts.tpr, counts.fpr, counts.prevalence, counts.fp + counts.fn
+    eight = fpr + base * (ratio - ratio * tpr - fpr)  # as printed
+    thirteen = cost_score_from_precision(counts.precision, tpr, ratio)
+    constant = (eight / thirteen, thirteen[0] / wrong, (1 / f_beta(counts) - 1) / (wrong / counts.tp))
+    return [Margin(1e-9 - np.ptp(values) / np.mean(values)) for values in constant]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cfda2e44
 _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Internal data")
-_SOURCES = {
-    "UNSW-NB15": "unsw",
-    "Credit card fraud": "creditcard",
-    "KDD cup 99": "kdd",
-    "Ebbu2017": "ebbu2017",
-    "Hannousse 2021": "hannousse2021",
-}
-_STAND_IN = {"Phishing data": "Ebbu2017"}  # whose runs stand for a data set of the paper
+_SETS = {line["name"]: line for line in stored_lines("forests")}
+_SOURCES = {name: line["source"] for name, line in _SETS.items()}
+_STAND_IN = {line["stands_for"]: name for name, line in _SETS.items() if line["stands_for"]}
 _UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
 
 
@@ -175,41 +166,29 @@ def _fetch(names):
     return "needs data: cost-eval data fetch " + " ".join(names)
 
 
-class _Task(NamedTuple):
-    "A data set, ready for the study."
-
-    x: np.ndarray  # (N, F) float32
-    y: np.ndarray  # (N,) class
-    role: np.ndarray | int = -1  # of each case, 0: only for training, 1: only for evaluation, -1: either
-    prevalence: float | None = None  # to weight the evaluation to; None: as it is
-    share: float | None = None  # of the data to train on; None: as many as are balanced
-    remark: str = ""  # what is different from the paper's data
+# A data set, ready for the study: features (N, F), classes (N,), the role of each case (0: only for training,
+# 1: only for evaluation, -1: either), the prevalence to weight the evaluation to (None: as it is), the share
+# of the data to train on (0: as many as are balanced), and what is different from the paper's data.
+_Task = namedtuple("_Task", "x y role prevalence share remark", defaults=(-1, None, 0, ""))
+_OTHERS = ["id", "attack_cat", "label", "partition", "Time", "sample", "weight", "duplicate"]  # no features
 
 
-_CLASS = {"unsw": "label", "creditcard": "Class", "kdd": "attack", "ebbu2017": "phishing"}
-_NO_FEATURES = [*_CLASS.values(), "id", "attack_cat", "partition", "Time", "sample", "weight", "duplicate"]
-_REMARKS = {
-    "unsw": "one of the paper's two partitions, trained and validated within it",
-    "ebbu2017": "a stand-in: the paper's phishing data are not public",
-    "hannousse2021": "a stand-in: the paper's phishing data are not public",
-}
-
-
-def _prepared(source, table) -> _Task:
+def _prepared(name, table) -> _Task:
     """A data set for the study: text as the codes of its sorted values; of UNSW-NB15 the paper's attacks, of
-    Ebbu2017 each address once; KDD trains on 1 %. Of a subsample of the frauds the uniform part evaluates.
+    Ebbu2017 each address once. Of a subsample of the frauds the uniform part evaluates.
     """
-    if source == "unsw":
+    if name == "UNSW-NB15":
         table = table[table["attack_cat"].isin(["Normal", *_UNSW_ATTACKS])]
     if "duplicate" in table:
         table = table[table["duplicate"] == 0]
-    y, x = table[_CLASS.get(source, "phishing")].to_numpy(), table.drop(columns=_NO_FEATURES, errors="ignore")
+    about = _SETS[name]
+    y, x = table[about["class"]].to_numpy(), table.drop(columns=[about["class"], *_OTHERS], errors="ignore")
     text = x.select_dtypes(exclude="number").columns
     x = x.assign(**{c: x[c].astype("category").cat.codes for c in text}).to_numpy(np.float32)
-    task = _Task(x, y, share=0.01 if source == "kdd" else None, remark=_REMARKS.get(source, ""))
-    if source == "unsw" and table["partition"].nunique() == 2:
+    task = _Task(x, y, share=float(about["share"] or 0), remark=about["remark"])
+    if name == "UNSW-NB15" and table["partition"].nunique() == 2:
         return task._replace(role=np.where(table["partition"] == "large", 0, 1), remark="")
-    if source == "creditcard" and (y == 0).sum() != datasets.GENUINE:
+    if name == "Credit card fraud" and (y == 0).sum() != datasets.GENUINE:
         role = np.where(y == 1, -1, np.where(table["sample"] == "all", 1, 0))
         remark = "a subsample: every fraud, few of the genuine transactions, weighted"
         return task._replace(role=role, prevalence=492 / 284807, remark=remark)
@@ -217,16 +196,16 @@ def _prepared(source, table) -> _Task:
 
 
 def _files(name, data_dir) -> tuple:
-    "What tells the data of that name, or its stand-in, from others: source and paths; () if not at hand."
-    source = _SOURCES.get(_STAND_IN.get(name, name))
-    found = source and datasets.find(source, data_dir)
-    return (source, data_dir, *map(str, found[1])) if found else ()
+    "What tells the data of that name, or its stand-in, from others: name and paths; () if not at hand."
+    name = _STAND_IN.get(name, name)
+    found = name in _SOURCES and datasets.find(_SOURCES[name], data_dir)
+    return (name, data_dir, *map(str, found[1])) if found else ()
 
 
 @lru_cache(maxsize=5)
-def _loaded(source, data_dir, *paths):
+def _loaded(name, data_dir, *paths):
     "Kept for the seeds to come."
-    return _prepared(source, datasets.load(source, data_dir=data_dir))
+    return _prepared(name, datasets.load(_SOURCES[name], data_dir=data_dir))
 
 
 def _load_task(name, data_dir=None):
@@ -255,23 +234,20 @@ def table_5(data_dir=None):
     paper = published("cost_score", "table5").set_index("cell")["published"]
     ours, notes, basis = _table_5_sums(paper.get), {}, {}
     for name in _NAMES[:3]:
-        source, task = _SOURCES[name], _load_task(name, data_dir)
-        if task is None:
-            notes[f"{name}/*"] = _fetch([source])
+        if (task := _load_task(name, data_dir)) is None:
+            notes[f"{name}/*"] = _fetch([_SOURCES[name]])
             continue
-        table, counts = datasets.load(source, data_dir=data_dir), np.bincount(task.y)
-        if source == "unsw" and task.remark:
+        table, counts = datasets.load(_SOURCES[name], data_dir=data_dir), np.bincount(task.y)
+        if task.remark and name == "UNSW-NB15":
             counts += [datasets.UNSW_LARGE["Normal"], sum(datasets.UNSW_LARGE[c] for c in _UNSW_ATTACKS)]
             basis = {f"{name}/*": "sample"}
             notes[f"{name}/class*"] = "the larger partition's counts are those published with the data"
-        found = {"class 0": counts[0], "class 1": counts[1], "features": task.x.shape[1]}
-        if source == "kdd":
-            found |= {"unique records": len(table), "classes": table["label"].nunique()}
-        if source == "unsw":
-            found["types of attack"] = table["attack_cat"].nunique() - 1
-        if task.prevalence:
-            del found["class 0"]  # not all genuine transactions are here
-        ours |= {f"{name}/{what}": value for what, value in found.items()}
+        kinds = table.get("attack_cat", table.get("label", counts))
+        found = {"features": task.x.shape[1], "unique records": len(table), "classes": len(np.unique(kinds))}
+        found |= {"class 1": counts[1], "types of attack": found["classes"] - 1}
+        if not task.prevalence:  # all genuine transactions are here
+            found["class 0"] = counts[0]
+        ours |= {cell: value for what, value in found.items() if (cell := f"{name}/{what}") in paper}
     return Reproduction(ours, basis=basis, notes=notes)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #cc4f982b
@@ -293,8 +269,7 @@ def _printed_table_6():
 # %% ../../nbs/39_cost_score_reproduced.ipynb #4536afb4
 def _score_interval(precision, recall, cost_ratio, half_unit=0.0005):
     "Lowest and highest cost score that fits a rounded precision and recall."
-    ends = (np.clip([value - half_unit, value + half_unit], 0, 1) for value in (precision, recall))
-    p, r = ends
+    p, r = (np.clip([value - half_unit, value + half_unit], 0, 1) for value in (precision, recall))
     corners = cost_score_from_precision(p[:, None], r, cost_ratio)
     return corners.min((0, 1)), corners.max((0, 1))
 
@@ -306,13 +281,17 @@ def _narrowed(printed, low, high, half_unit=0.0005):
     return np.where(fits, lo, printed - half_unit), np.where(fits, hi, printed + half_unit)
 
 
-def _pinned(rows, ratio, positives, half_unit=0.0005) -> tuple:
-    """Lowest and highest score at the F1 threshold for which whole counts fit the row's printed precision
-    and recall and its scores at the other ratios; rows: of one data set, by ratio.
+def _pinned(rows, ratio, half_unit=0.0005) -> tuple:
+    """Lowest and highest score of KDD at the F1 threshold for which whole counts fit the row's printed precision
+    and recall and its scores at the other ratios; of so many positives as a random fifth of the cases, the
+    paper's validation part, may have: mean and 3.3 deviations.
     """
+    cell = published("cost_score", "table5").set_index("cell")["published"]
+    one, zero = (cell[f"KDD cup 99/class {k}"] for k in (1, 0))
+    off = 3.3 * np.sqrt(0.2 * 0.8 * one * zero / (one + zero))
     precision, recall = rows[["F1 precision", "F1 recall"]].iloc[0]
     others, half, found = rows["F1 C_score"].drop(ratio), half_unit * (1 + 1e-9), []
-    for p in positives:
+    for p in range(int(0.2 * one - off), int(0.2 * one + off) + 1):
         fn = np.arange(int(p * (1 - recall - half)), int(p * (1 - recall + half)) + 2)[:, None] / p
         fp = np.arange(int(p * (1 / (precision - half) - 1)) + 2) / p
         fits = (np.abs(1 - fn - recall) <= half) & (np.abs((1 - fn) / (1 - fn + fp) - precision) <= half)
@@ -322,21 +301,15 @@ def _pinned(rows, ratio, positives, half_unit=0.0005) -> tuple:
     return np.concatenate(found).min(), np.concatenate(found).max()
 
 
-def _a_fifth(name) -> range:
-    "Positives in a random fifth of the cases, the paper's validation part: mean and 3.3 deviations."
-    cell = published("cost_score", "table5").set_index("cell")["published"]
-    one, zero = cell[f"{name}/class 1"], cell[f"{name}/class 0"]
-    off = 3.3 * np.sqrt(0.2 * 0.8 * one * zero / (one + zero))
-    return range(int(0.2 * one - off), int(0.2 * one + off) + 1)
-
-
 def _arithmetic(rows) -> dict:
     "Cell -> (lowest, highest) score or saving that the other printed numbers of Table 6 allow."
     columns, ratio = {c: rows[c].to_numpy() for c in rows}, rows.index.get_level_values(1).to_numpy()
-    f1, ours = (_score_interval(columns[f"{of}precision"], columns[f"{of}recall"], ratio) for of in ("F1 ", ""))
+    f1, ours = (
+        _score_interval(columns[f"{of}precision"], columns[f"{of}recall"], ratio) for of in ("F1 ", "")
+    )
     # the one row that precision and recall alone leave undecided
     at = rows.index.get_loc(("KDD cup 99", 0.1))
-    f1[0][at], f1[1][at] = _pinned(rows.loc["KDD cup 99"], 0.1, _a_fifth("KDD cup 99"))
+    f1[0][at], f1[1][at] = _pinned(rows.loc["KDD cup 99"], 0.1)
     f1_in, ours_in = _narrowed(columns["F1 C_score"], *f1), _narrowed(columns["C_score"], *ours)
     other = columns["F1 threshold"] != columns["threshold"]  # the same threshold saves nothing
     saving = [100 * other * (1 - ours_in[1 - end] / f1_in[end]) for end in (0, 1)]
@@ -395,10 +368,9 @@ def sentences():
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7f1e6f43
 def _said(item, claims) -> dict:
     "Cells of what an item says of each data set; claims: name -> ours in the order of the sentences."
-    cells = [cell for cell in published("cost_score", item)["cell"] if cell.partition("/")[0] in _NAMES]
-    texts = dict.fromkeys(cell.partition("/")[2] for cell in cells)
-    ours = {f"{name}/{text}": one for name, of in claims.items() for text, one in zip(texts, of)}
-    return {cell: ours[cell] for cell in cells if cell in ours}
+    split = (cell.partition("/") for cell in published("cost_score", item)["cell"])
+    texts = dict.fromkeys(text for name, _, text in split if name in _NAMES)
+    return {f"{name}/{text}": one for name, ours in claims.items() for text, one in zip(texts, ours)}
 
 
 def _tightest(margins) -> Margin:
@@ -427,8 +399,9 @@ def _movements(mean, error) -> list:
 def section_433():
     "Section 4.3.3: how precision and recall move with the cost ratio, in the printed Table 6"
     rows = {name: of.droplevel(0) for name, of in _printed_table_6().groupby(level=0)}
-    above = {name: of.loc[0.1, "precision"] > 0.99 for name, of in rows.items()}
-    return _said("section433", {name: [*_movements(of, 0 * of), above[name]] for name, of in rows.items()})
+    claims = {name: [*_movements(of, 0 * of), of.loc[0.1, "precision"] > 0.99] for name, of in rows.items()}
+    ours = _said("section433", claims)
+    return {cell: ours[cell] for cell in published("cost_score", "section433")["cell"]}
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #b61f0fab
 _SEEDS = {"quick": 20, "full": 40}  # repetitions by budget
@@ -456,13 +429,8 @@ def _training_sample(task, part, rng, most=10**9) -> np.ndarray:
     return np.concatenate([rng.permutation(g)[:size] for g in groups])
 
 
-class _Scored(NamedTuple):
-    "A part of the data with the forest's scores."
-
-    y: np.ndarray
-    scores: np.ndarray
-    weight: np.ndarray
-    curve: ThresholdCounts
+_Scored = namedtuple("_Scored", "y scores weight curve")  # a part of the data with the forest's scores
+_Run = namedtuple("_Run", "validation test")  # one repetition, two `_Scored`
 
 
 def _scored(y, scores, prevalence=None) -> _Scored:
@@ -473,13 +441,6 @@ def _scored(y, scores, prevalence=None) -> _Scored:
     return _Scored(y, scores, weight, threshold_counts(y, scores, sample_weight=weight))
 
 
-class _Run(NamedTuple):
-    "One repetition."
-
-    validation: _Scored
-    test: _Scored
-
-
 def _train(task, seed, n_trees=100, most=10**9) -> _Run:
     "Split, balance, train one forest, and score validation and test part."
     ensemble = optional_import("sklearn.ensemble", extra="book")
@@ -487,25 +448,21 @@ def _train(task, seed, n_trees=100, most=10**9) -> _Run:
     part = _split(task, rng)
     sample = _training_sample(task, part, rng, most)
     forest = ensemble.RandomForestClassifier(n_trees, random_state=int(rng.integers(2**31)), n_jobs=1)
-    unchecked = {"skip_parameter_validation": True, "assume_finite": True}
-    with optional_import("sklearn", extra="book").config_context(**unchecked):
-        forest.fit(task.x[sample], task.y[sample])
-        held = [part == k for k in (1, 2)]
-        scores = [forest.predict_proba(task.x[rows])[:, 1] for rows in held]
-    return _Run(*(_scored(task.y[rows], score, task.prevalence) for rows, score in zip(held, scores)))
+    forest.fit(task.x[sample], task.y[sample])
+    scores = [(task.y[part == k], forest.predict_proba(task.x[part == k])[:, 1]) for k in (1, 2)]
+    return _Run(*(_scored(*of, task.prevalence) for of in scores))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #8d1cb1e2
 @lru_cache(maxsize=None)
 def _run(files, seed, most):
     "One forest, trained once."
-    return _train(_loaded(*files), [seed, [*_SOURCES.values()].index(files[0])], most=most)
+    return _train(_loaded(*files), [seed, [*_SETS].index(files[0])], most=most)
 
 
 def _runs(name, budget="quick", data_dir=None, most=10**9) -> list:
     "Repetitions of the study on one data set, at `most` so many: `_Run`s, or [] if the data are not at hand."
-    tqdm, files = optional_import("tqdm", extra="book"), _files(name, data_dir)
-    seeds = range(min(most, _SEEDS[budget]) if files else 0)
-    return [_run(files, seed, _MOST[budget]) for seed in tqdm.tqdm(seeds, name, leave=False, disable=None)]
+    files = _files(name, data_dir)
+    return [_run(files, seed, _MOST[budget]) for seed in range(min(most, _SEEDS[budget]) if files else 0)]
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #80a42c44
 def _counts_at(curve, thresholds) -> BinaryCounts:
@@ -559,18 +516,19 @@ def _judged(data_dir) -> dict:
 
 
 def _of_study(item, ours, budget, data_dir, figure=None, notes=None) -> Reproduction:
-    "Ours of an item of the study, and what is to be said of cells of other data."
+    "Ours of an item of the study, as far as it is printed, and what is to be said of cells of other data."
+    names = {cell: cell.partition("/")[0] for cell in published("cost_score", item)["cell"]}
     judged, remarks = _judged(data_dir), {"Internal data": "a private data set"}
     for name in _NAMES[:4]:
-        missing = _fetch([_SOURCES[_STAND_IN.get(name, name)]])
-        remarks[name] = judged[name].remark if name in judged else missing
-    names = {cell: cell.partition("/")[0] for cell in published("cost_score", item)["cell"]}
-    names = {cell: name for cell, name in names.items() if remarks.get(name)}
-    basis = {c: "other data" if n in _STAND_IN else "sample" for c, n in names.items() if n in judged}
-    notes = {cell: remarks[name] for cell, name in names.items()} | (notes or {})
+        needed = _SOURCES[_STAND_IN.get(name, name)]
+        remarks[name] = judged[name].remark if name in judged else _fetch([needed])
+    said = {cell: remarks[name] for cell, name in names.items() if remarks.get(name)}
+    bases = {name: "other data" if name in _STAND_IN else "sample" for name in judged}
+    basis = {cell: bases[names[cell]] for cell in said if names[cell] in bases}
     missing = [source for source in _SOURCES.values() if not datasets.available(source, data_dir=data_dir)]
     note = _fetch(missing) if missing else f"{_SEEDS[budget]} repetitions"
-    return Reproduction(ours, figure, note, basis=basis, notes=notes)
+    ours = {cell: ours[cell] for cell in names if cell in ours}
+    return Reproduction(ours, figure, note, basis=basis, notes=said | (notes or {}))
 
 
 _of_forests = partial(reproduces, "cost_score", shares="forests")
@@ -579,10 +537,9 @@ _of_forests = partial(reproduces, "cost_score", shares="forests")
 @_of_forests("table6-study", needs=("kdd",))
 def table_6_study(budget="quick", data_dir=None):
     "Table 6, the study again: random forests, thresholds by F1 and by the cost score"
-    ours, printed = {}, set(published("cost_score", "table6-study")["cell"])
+    ours = {}
     for name in _judged(data_dir):
         ours |= _study_cells(name, _study(name, budget, data_dir))
-    ours = {cell: value for cell, value in ours.items() if cell in printed}
     return _of_study("table6-study", ours, budget, data_dir)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #49609eaf
@@ -611,7 +568,7 @@ def _draw_3(ax, run):
         ax.hist(scores, np.linspace(0, 1, 26), weights=np.full(len(scores), 1 / len(scores)), **style)
     ax.plot(_THRESHOLDS, f_beta(_counts_at(part.curve, _THRESHOLDS)), color="black", ls="-")
     ax.axvline(_chosen_thresholds(part.curve, _RATIOS)[0], color=COLORS[2], ls="--", lw=1.2)
-    name_colors(ax, {"■ class 0": COLORS[3], "▨ class 1": COLORS[1]}, "center")
+    name_colors(ax, {"■ class 0": COLORS[3], "▨ class 1": COLORS[1]}, "center left")
 
 
 def _first_runs(budget, data_dir=None) -> dict:

@@ -201,7 +201,10 @@ def _plot_figure_1(curves):
     for ax, metric, cost in ((axes[0, 1], "1-F1", "NEC1"), (axes[1, 0], "1-MCC", "NEC4")):
         best = np.nanargmin(curves[metric])
         pair = _GRID[[best, _other_threshold(curves[cost], best)]]
-        labels = {"title": f"{_LABELS[metric]} and {_LABELS[cost]}", "ylabel": "loss, and share decided $H_2$"}
+        labels = {
+            "title": f"{_LABELS[metric]} and {_LABELS[cost]}",
+            "ylabel": "loss, and share decided $H_2$",
+        }
         _panel(ax, {name: seen[name] for name in (metric, cost, "R*2")}, pair, **labels)
         ax.axhline(curves[cost][best], color="0.4", lw=0.8, ls=":")
     necs = {name: seen[name] for name in ("NEC1", "NEC4", "NEC16")}
@@ -279,13 +282,9 @@ def _paper_costs(priors) -> dict:
     "The cost matrices of Ferrer (2025), section 4.1.2, by name."
     n = len(priors)
     costly_last = np.where(np.arange(n) == n - 1, 100, 1)[:, None] * CostMatrix.zero_one(n).array
-    return {
-        "C01": CostMatrix.zero_one(n),
-        "CinvP": CostMatrix.inverse_prior(priors),
-        "Cimb": CostMatrix(costly_last),
-        "Cabs1": CostMatrix.zero_one(n, abstain=0.05),
-        "Cabs2": CostMatrix.zero_one(n, abstain=0.3),
-    }
+    costs = {"C01": CostMatrix.zero_one(n), "CinvP": CostMatrix.inverse_prior(priors)}
+    costs |= {"Cimb": CostMatrix(costly_last), "Cabs1": CostMatrix.zero_one(n, abstain=0.05)}
+    return costs | {"Cabs2": CostMatrix.zero_one(n, abstain=0.3)}
 
 
 def _decided(logs, mass) -> dict:
@@ -581,11 +580,11 @@ _RIVALS = {
 }
 
 
-def _cells_2(frame, printed, decided="") -> dict:
-    "Printed cells of a frame like `table_2`, MC1 and MC2 of the Bayes decisions for Cimb or of those named."
+def _cells_2(frame, cells, decided="") -> dict:
+    "These cells of a frame like `table_2`, MC1 and MC2 of the Bayes decisions for Cimb or of those named."
     rows = (("/".join(key), row.dropna().items()) for key, row in frame.iterrows())
-    cells = {f"{key}/{column.removesuffix(decided)}": value for key, row in rows for column, value in row}
-    return {cell: value for cell, value in cells.items() if cell in printed}
+    found = {f"{key}/{column.removesuffix(decided)}": value for key, row in rows for column, value in row}
+    return {cell: found[cell] for cell in cells if cell in found}
 
 
 def _table_2_causes(frame, printed, budget, data_dir) -> dict:
@@ -594,21 +593,17 @@ def _table_2_causes(frame, printed, budget, data_dir) -> dict:
     The first calibration is recomputed for every system (quick: for those that have a cell off without it;
     the others keep what the optimum gives), a rival for the smallest of these, which refutes it.
     """
-    def f1(frame, decided=""):
-        return {c: v for c, v in _cells_2(frame, printed, decided).items() if c.endswith(("/MC1", "/MC2"))}
-
-    def calibrations(frame):
-        return {c: v for c, v in _cells_2(frame, printed).items() if "/cal/" in c}
-
-    off = {c.rpartition("/cal/")[0] for c, v in calibrations(frame).items() if abs(printed[c] - v) > 5e-4}
+    f1, cal = [c for c in printed if c.endswith(("/MC1", "/MC2"))], [c for c in printed if "/cal/" in c]
+    off = {c.partition("/cal/")[0] for c, v in _cells_2(frame, cal).items() if abs(printed[c] - v) > 5e-4}
     some = [system for system in SYSTEMS if system.name in off]
     some.sort(key=lambda system: system_scores(system, data_dir)[0].size)
     again = partial(table_2, data_dir=data_dir)
     early = again(SYSTEMS if budget == "full" else some, calibrate=calibrated_early)
     changes = {_EARLY: early} | {name: again(some[:1], calibrate=rival) for name, rival in _RIVALS.items()}
-    causes = {f"{_CIMB}; {name}": f1(frame) | calibrations(changed) for name, changed in changes.items()}
-    argmax, inverse = (f1(frame, of) | f1(early, of) for of in (" argmax", " CinvP"))
-    return causes | {_CIMB: f1(frame), _EARLY: argmax, f"those for CinvP; {_EARLY}": inverse}
+    cimb = _cells_2(frame, f1)
+    causes = {f"{_CIMB}; {name}": cimb | _cells_2(changed, cal) for name, changed in changes.items()}
+    argmax, inverse = (_cells_2(frame, f1, of) | _cells_2(early, f1, of) for of in (" argmax", " CinvP"))
+    return causes | {_CIMB: cimb, _EARLY: argmax, f"those for CinvP; {_EARLY}": inverse}
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #f73917a4
 _of_table_2 = partial(reproduces, "expected_cost", needs=_SOURCES, shares="table 2")
@@ -621,9 +616,8 @@ def table_2_compared(data_dir=None, budget="quick"):
     printed = published("expected_cost", "table2").set_index("cell")["published"].to_dict()
     causes = _table_2_causes(frame, printed, budget, data_dir)
     notes = {} if "SITW" in frame.index else _NO_SITW
-    remark = (
-        "with the text's argmax decisions MC1 and MC2 are off; with the Bayes decisions for Cimb they are not"
-    )
+    remark = "with the text's argmax decisions MC1 and MC2 are off; with the Bayes decisions for Cimb they "
+    remark += "are not"
     return Reproduction(_cells_2(frame, printed, " argmax"), note=remark, causes=causes, notes=notes)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8491b9d2
@@ -650,7 +644,9 @@ def section_4_2_columns():
     "Section 4.2: what the columns of Table 2 say of each other"
     rows = _binary_rows()
     fits = rows["MC1"].between(rows["low"] - 5e-4, rows["high"] + 5e-4).sum()
-    raw, cal = (rows["follows"][[f"SITW-Res{k}/XvPLDA/{scores}" for k in (1, 2)]] for scores in ("raw", "cal"))
+    raw, cal = (
+        rows["follows"][[f"SITW-Res{k}/XvPLDA/{scores}" for k in (1, 2)]] for scores in ("raw", "cal")
+    )
     return [fits, *map(Margin, cal.to_numpy() - raw.to_numpy())]
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b44c638b
@@ -688,7 +684,10 @@ def section_4_2(data_dir=None):
         rows = cal.loc[[(dataset, system) for dataset in sets]]
         return (rows.max() - rows.min()) / rows.mean()
 
-    sst2, agnews = spread("GPT2-0sh", "SST2", "SST2-Res1", "SST2-Res2"), spread("GPT2-0sh", "AGNEWS", "AGNEWS-Res1")
+    sst2, agnews = (
+        spread("GPT2-0sh", "SST2", "SST2-Res1", "SST2-Res2"),
+        spread("GPT2-0sh", "AGNEWS", "AGNEWS-Res1"),
+    )
     iemocap = spread("W2V2", "IEMOCAP", "IEMOCAP-Res1")
     errors = {s[:2]: _cimb_errors(s, data_dir) for s in SYSTEMS if s.dataset in ("CIFAR10", "CIFAR100")}
 
@@ -734,10 +733,12 @@ def section_3_1():
 def section_3_6():
     "Section 3.6: the EER as a bound of the error rate"
     variance, prior = np.meshgrid([0.05, 0.2, 0.5, 2.0], [0.5, 0.8, 0.99])
-    decided, equal = population_counts(0.0, variance, prior), norm.cdf(-0.5 / np.sqrt(variance))  # at the middle
+    decided, equal = (
+        population_counts(0.0, variance, prior),
+        norm.cdf(-0.5 / np.sqrt(variance)),
+    )  # at the middle
     least = np.minimum(equal, np.minimum(prior, 1 - prior)) - (decided.fp + decided.fn)
-    y = np.array([0, 1])
-    wrong = (bayes_decisions(np.eye(2)[1 - y], 1 - np.eye(2)) != y).mean()  # sure of the other class
+    wrong = (bayes_decisions(np.eye(2)[::-1], 1 - np.eye(2)) != [0, 1]).mean()  # sure of the other class
     return [Margin(least.min() + 1e-12), Margin(wrong - 2)]
 
 
