@@ -83,7 +83,7 @@ def _plot_contours(y, scores, names):
     fig, axes = pyplot().subplots(1, 3, figsize=(10.4, 3.6))
     for ax, (ratio, name) in zip(axes, names.items()):
         plot_isocost(ratio, y_true=y, scores=scores, ax=ax)
-        ax.set_title(f"{name}$r_c$ = {ratio:g}", pad=18)
+        ax.set_title(f"{name}: $r_c$ = {ratio:g}", pad=18)
     return fig
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #79107a8b
@@ -114,8 +114,7 @@ def figure_2():
     ]
     y = np.repeat([0, 1], [7000, 3000])  # the model as a sample: quantiles of its two classes
     scores = np.concatenate([norm.ppf((np.arange(n) + 0.5) / n) for n in (7000, 3000)])
-    names = {ratio: f"{name}: " for ratio, name in _POINTS.items()}
-    return Reproduction(ours, partial(_plot_contours, y, scores + _NormalModel().distance * y, names))
+    return Reproduction(ours, partial(_plot_contours, y, scores + _NormalModel().distance * y, _POINTS))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #5c1b1896
 def _family(counts, cost_ratio, k) -> BinaryCounts:
@@ -127,11 +126,7 @@ def _family(counts, cost_ratio, k) -> BinaryCounts:
 @reproduces("cost_score", "table4")
 def table_4():
     "Table 4: the confusion matrices along a contour"
-    start, k, ratio = (
-        BinaryCounts(tp=100, fp=60, fn=40, tn=900),
-        np.arange(0, 41, 10),
-        np.array([[0.1], [1], [10]]),
-    )
+    start, k, ratio = BinaryCounts(tp=100, fp=60, fn=40, tn=900), np.arange(0, 41, 10), np.c_[[0.1, 1, 10]]
     c = _family(start, ratio, k)
     constant = lambda values: (np.ptp(values, axis=1) < 1e-9).all()
     return [
@@ -159,11 +154,8 @@ _NAMES = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Inte
 _SETS = {line["name"]: line for line in stored_lines("forests")}
 _SOURCES = {name: line["source"] for name, line in _SETS.items()}
 _STAND_IN = {line["stands_for"]: name for name, line in _SETS.items() if line["stands_for"]}
+_FETCH = "needs data: cost-eval data fetch"
 _UNSW_ATTACKS = ("Backdoor", "Exploits", "Reconnaissance")  # the paper's class 1
-
-
-def _fetch(names):
-    return "needs data: cost-eval data fetch " + " ".join(names)
 
 
 # A data set, ready for the study: features (N, F), classes (N,), the role of each case (0: only for training,
@@ -235,7 +227,7 @@ def table_5(data_dir=None):
     ours, notes, basis = _table_5_sums(paper.get), {}, {}
     for name in _NAMES[:3]:
         if (task := _load_task(name, data_dir)) is None:
-            notes[f"{name}/*"] = _fetch([_SOURCES[name]])
+            notes[f"{name}/*"] = f"{_FETCH} {_SOURCES[name]}"
             continue
         table, counts = datasets.load(_SOURCES[name], data_dir=data_dir), np.bincount(task.y)
         if task.remark and name == "UNSW-NB15":
@@ -303,15 +295,14 @@ def _pinned(rows, ratio, half_unit=0.0005) -> tuple:
 
 def _arithmetic(rows) -> dict:
     "Cell -> (lowest, highest) score or saving that the other printed numbers of Table 6 allow."
-    columns, ratio = {c: rows[c].to_numpy() for c in rows}, rows.index.get_level_values(1).to_numpy()
-    f1, ours = (
-        _score_interval(columns[f"{of}precision"], columns[f"{of}recall"], ratio) for of in ("F1 ", "")
-    )
+    cell, ratio = {c: rows[c].to_numpy() for c in rows}, rows.index.get_level_values(1).to_numpy()
+    f1 = _score_interval(cell["F1 precision"], cell["F1 recall"], ratio)
+    ours = _score_interval(cell["precision"], cell["recall"], ratio)
     # the one row that precision and recall alone leave undecided
     at = rows.index.get_loc(("KDD cup 99", 0.1))
     f1[0][at], f1[1][at] = _pinned(rows.loc["KDD cup 99"], 0.1)
-    f1_in, ours_in = _narrowed(columns["F1 C_score"], *f1), _narrowed(columns["C_score"], *ours)
-    other = columns["F1 threshold"] != columns["threshold"]  # the same threshold saves nothing
+    f1_in, ours_in = _narrowed(cell["F1 C_score"], *f1), _narrowed(cell["C_score"], *ours)
+    other = cell["F1 threshold"] != cell["threshold"]  # the same threshold saves nothing
     saving = [100 * other * (1 - ours_in[1 - end] / f1_in[end]) for end in (0, 1)]
     return {
         f"{name}/{r:g}/{what}": (low[i], high[i])
@@ -518,15 +509,14 @@ def _judged(data_dir) -> dict:
 def _of_study(item, ours, budget, data_dir, figure=None, notes=None) -> Reproduction:
     "Ours of an item of the study, as far as it is printed, and what is to be said of cells of other data."
     names = {cell: cell.partition("/")[0] for cell in published("cost_score", item)["cell"]}
-    judged, remarks = _judged(data_dir), {"Internal data": "a private data set"}
-    for name in _NAMES[:4]:
-        needed = _SOURCES[_STAND_IN.get(name, name)]
-        remarks[name] = judged[name].remark if name in judged else _fetch([needed])
+    judged = _judged(data_dir)
+    remarks = {n: f"{_FETCH} {_SOURCES[_STAND_IN.get(n, n)]}" for n in _NAMES[:4]}
+    remarks |= {name: task.remark for name, task in judged.items()} | {"Internal data": "a private data set"}
     said = {cell: remarks[name] for cell, name in names.items() if remarks.get(name)}
     bases = {name: "other data" if name in _STAND_IN else "sample" for name in judged}
     basis = {cell: bases[names[cell]] for cell in said if names[cell] in bases}
     missing = [source for source in _SOURCES.values() if not datasets.available(source, data_dir=data_dir)]
-    note = _fetch(missing) if missing else f"{_SEEDS[budget]} repetitions"
+    note = " ".join([_FETCH, *missing]) if missing else f"{_SEEDS[budget]} repetitions"
     ours = {cell: ours[cell] for cell in names if cell in ours}
     return Reproduction(ours, figure, note, basis=basis, notes=said | (notes or {}))
 
@@ -547,14 +537,14 @@ _THRESHOLDS = np.linspace(0, 1, 201)
 _MIDDLE = (_THRESHOLDS >= 0.3 - 1e-9) & (_THRESHOLDS <= 0.7 + 1e-9)
 
 
-def _panels(draw, panels, height=2.7, **labels):
+def _panels(draw, panels, height=2.7):
     "A figure with a panel a data set, two in a row: draw(ax, what it shows)."
     rows = -(-len(panels) // 2)
     fig, axes = pyplot().subplots(rows, 2, figsize=(9.4, height * rows), squeeze=False)
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for ax, (name, shown) in zip(axes.flat, panels.items()):
-        ax.set(title=name, **labels)
+        ax.set_title(name)
         draw(ax, shown)
     return fig
 
@@ -568,6 +558,7 @@ def _draw_3(ax, run):
         ax.hist(scores, np.linspace(0, 1, 26), weights=np.full(len(scores), 1 / len(scores)), **style)
     ax.plot(_THRESHOLDS, f_beta(_counts_at(part.curve, _THRESHOLDS)), color="black", ls="-")
     ax.axvline(_chosen_thresholds(part.curve, _RATIOS)[0], color=COLORS[2], ls="--", lw=1.2)
+    ax.set(xlabel="threshold", ylabel="$F_1$, share of the class", xlim=(0, 1), ylim=(0, 1.02))
     name_colors(ax, {"■ class 0": COLORS[3], "▨ class 1": COLORS[1]}, "center left")
 
 
@@ -602,9 +593,7 @@ def figure_3(budget="quick", data_dir=None):
     note = f"with positive at or above the threshold, as everywhere here, {share:.0%} of class 1 of "
     note += f"{name} are still flagged: all trees agree on them"
     claims = {name: _claims_3(_runs(name, budget, data_dir)) for name in _judged(data_dir)}
-    labels = {"xlabel": "threshold", "ylabel": "$F_1$, and share of the class", "ylim": (0, 1.02)}
-    figure = partial(_panels, _draw_3, first, xlim=(0, 1), **labels)
-    ours |= _said("figure3", claims)
+    figure, ours = partial(_panels, _draw_3, first), ours | _said("figure3", claims)
     return _of_study("figure3", ours, budget, data_dir, figure, {"F1 is 0 at threshold 1": note})
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
@@ -616,6 +605,7 @@ def _draw_4(ax, run):
         score = cost_score(_counts_at(curve, _THRESHOLDS), ratio)
         ax.plot(_THRESHOLDS, score, "-", color=color, label=f"$r_c$ = {ratio:g}, best {at:.2f}")
         ax.plot(at, cost_score(_counts_at(curve, at), ratio), "o", color=color)
+    ax.set(xlabel="threshold", ylabel="cost score", xlim=(0, 1), yscale="log")
     label_lines(ax)
 
 
@@ -640,8 +630,7 @@ def figure_4(budget="quick", data_dir=None):
     gaps = [np.ptp([*cost_score(c, np.array(_RATIOS)), 1 / c.precision - 1]) for c in start]
     claims = {name: _claims_4(_runs(name, budget, data_dir)) for name in _judged(data_dir)}
     ours = {"C_score at threshold 0 is 1/P - 1 for every ratio": max(gaps) < 1e-9, **_said("figure4", claims)}
-    labels = {"xlabel": "threshold", "ylabel": "cost score", "xlim": (0, 1), "yscale": "log"}
-    return _of_study("figure4", ours, budget, data_dir, partial(_panels, _draw_4, first, **labels))
+    return _of_study("figure4", ours, budget, data_dir, partial(_panels, _draw_4, first))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #aa3745d6
 def _draw_5(ax, run):
@@ -654,7 +643,7 @@ def _draw_5(ax, run):
     for k in range(3):
         ax.plot(low[k].tpr, low[k].precision, "v^o"[k], ms=7, color=COLORS[k + 1])
     left, bottom = (max(0, 2 * v.min() - 1.05) for v in (low.tpr, low.precision))
-    ax.set(xlim=(left, 1.005), ylim=(bottom, 1.01))
+    ax.set(xlabel="recall", ylabel="precision", xlim=(left, 1.005), ylim=(bottom, 1.01))
     marks = {f"{mark} $r_c$ = {r:g}": c for mark, r, c in zip("▼▲●", _RATIOS, COLORS[1:4])}
     name_colors(ax, {"□ best $F_1$": "black", **marks}, "lower left")
 
@@ -665,8 +654,7 @@ def figure_5(budget="quick", data_dir=None):
     tables = {name: _study(name, budget, data_dir).loc["validation"] for name in _judged(data_dir)}
     by_ratio = {name: table.groupby(level="cost ratio") for name, table in tables.items()}
     claims = {name: _movements(rows.mean(), rows.sem()) for name, rows in by_ratio.items()}
-    labels = {"height": 3, "xlabel": "recall", "ylabel": "precision"}
-    figure = partial(_panels, _draw_5, _first_runs(budget, data_dir), **labels)
+    figure = partial(_panels, _draw_5, _first_runs(budget, data_dir), height=3)
     return _of_study("figure5", _said("figure5", claims), budget, data_dir, figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
@@ -685,7 +673,7 @@ def figure_6(budget="quick", data_dir=None):
     part = run.validation
     chosen = _chosen_thresholds(part.curve, _RATIOS)[1]
     ours = [_touches_from_below(part.curve, *pair) for pair in zip(_RATIOS, chosen)]
-    figure = partial(_plot_contours, part.y, part.scores, dict.fromkeys(_RATIOS, ""))
+    figure = partial(_plot_contours, part.y, part.scores, dict.fromkeys(_RATIOS, "UNSW-NB15"))
     return Reproduction(ours, figure, _load_task("UNSW-NB15", data_dir).remark)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #c36ca18a
@@ -705,7 +693,8 @@ def _draw_7(ax, curves):
     ax.plot(_EXPONENTS, validation, color=COLORS[0], ls="-")
     ax.plot(_EXPONENTS, test, color=COLORS[2], ls="--")
     ax.axhline(0, color="0.4", lw=0.8)
-    ax.set_ylim(min(-5, np.quantile(test, 0.05)), 100)
+    low = min(-5, np.quantile(test, 0.05))
+    ax.set(xlabel=r"$\log_{10} r_c$", ylabel="saving, %", xlim=(-2, 2), ylim=(low, 100))
     name_colors(ax, {"— where chosen": COLORS[0], "-- on test cases": COLORS[2]}, "upper center")
 
 
@@ -726,6 +715,5 @@ def figure_7(budget="quick", data_dir=None):
     "Figure 7: savings over log10 of the cost ratio"
     curves = {name: _savings_curves(name, budget, data_dir) for name in _judged(data_dir)}
     shown = {_STAND_IN.get(name, name): of for name, of in curves.items()}
-    labels = {"xlabel": r"$\log_{10} r_c$", "ylabel": "saving, %", "xlim": (-2, 2)}
-    figure = partial(_panels, _draw_7, shown, **labels)
+    figure = partial(_panels, _draw_7, shown)
     return _of_study("figure7", _said("figure7", _claims_7(curves)), budget, data_dir, figure)
