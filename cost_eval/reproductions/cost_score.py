@@ -353,8 +353,9 @@ def sentences():
         Margin((gap[[0.1, 10.0]].min(axis=1) - gap[1.0]).min()),
     ]
     ours |= dict(zip([cell for cell in cells if cell not in ours], others, strict=True))
-    rounding = {"Internal data/F1 threshold": 0.005 / 3}  # the table has two digits, the text three
-    return Reproduction(ours, error=rounding)
+    return Reproduction(
+        ours, error={"Internal data/F1 threshold": 0.005 / 3}
+    )  # two digits, in the text three
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7f1e6f43
 def _said(item, claims) -> dict:
@@ -463,9 +464,8 @@ def _counts_at(curve, thresholds) -> BinaryCounts:
 
 def _chosen_thresholds(curve, ratios):
     "The threshold with the largest F1, and for each cost ratio the one with the smallest score."
-    f1 = f_beta(curve.counts)
-    cost = cost_score(curve.counts, np.asarray(ratios)[:, None])
-    return curve.thresholds[np.nanargmax(f1)], curve.thresholds[cost.argmin(axis=1)]
+    best, cost = np.nanargmax(f_beta(curve.counts)), cost_score(curve.counts, np.asarray(ratios)[:, None])
+    return curve.thresholds[best], curve.thresholds[cost.argmin(axis=1)]
 
 
 def _run_rows(run, ratios=_RATIOS) -> dict:
@@ -513,8 +513,7 @@ def _of_study(item, ours, budget, data_dir, figure=None, notes=None) -> Reproduc
     remarks = {n: f"{_FETCH} {_SOURCES[_STAND_IN.get(n, n)]}" for n in _NAMES[:4]}
     remarks |= {name: task.remark for name, task in judged.items()} | {"Internal data": "a private data set"}
     said = {cell: remarks[name] for cell, name in names.items() if remarks.get(name)}
-    bases = {name: "other data" if name in _STAND_IN else "sample" for name in judged}
-    basis = {cell: bases[names[cell]] for cell in said if names[cell] in bases}
+    basis = {c: "other data" if names[c] in _STAND_IN else "sample" for c in said if names[c] in judged}
     missing = [source for source in _SOURCES.values() if not datasets.available(source, data_dir=data_dir)]
     note = " ".join([_FETCH, *missing]) if missing else f"{_SEEDS[budget]} repetitions"
     ours = {cell: ours[cell] for cell in names if cell in ours}
@@ -651,9 +650,8 @@ def _draw_5(ax, run):
 @_of_forests("figure5", needs=("kdd",))
 def figure_5(budget="quick", data_dir=None):
     "Figure 5: precision-recall curves with the chosen points"
-    tables = {name: _study(name, budget, data_dir).loc["validation"] for name in _judged(data_dir)}
-    by_ratio = {name: table.groupby(level="cost ratio") for name, table in tables.items()}
-    claims = {name: _movements(rows.mean(), rows.sem()) for name, rows in by_ratio.items()}
+    rows = {n: _study(n, budget, data_dir).loc["validation"].groupby("cost ratio") for n in _judged(data_dir)}
+    claims = {name: _movements(by_ratio.mean(), by_ratio.sem()) for name, by_ratio in rows.items()}
     figure = partial(_panels, _draw_5, _first_runs(budget, data_dir), height=3)
     return _of_study("figure5", _said("figure5", claims), budget, data_dir, figure)
 
@@ -669,8 +667,7 @@ def _touches_from_below(curve, ratio, threshold) -> bool:
 @_of_forests("figure6", needs=("unsw",))
 def figure_6(budget="quick", data_dir=None):
     "Figure 6: contours with the precision-recall curve of UNSW-NB15"
-    (run,) = _runs("UNSW-NB15", budget, data_dir, most=1)
-    part = run.validation
+    part = _runs("UNSW-NB15", budget, data_dir, most=1)[0].validation
     chosen = _chosen_thresholds(part.curve, _RATIOS)[1]
     ours = [_touches_from_below(part.curve, *pair) for pair in zip(_RATIOS, chosen)]
     figure = partial(_plot_contours, part.y, part.scores, dict.fromkeys(_RATIOS, "UNSW-NB15"))

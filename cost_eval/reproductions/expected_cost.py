@@ -126,9 +126,8 @@ def threshold_metrics(counts, c21s=(1, 4, 16)) -> dict:
     """
     share = (counts.tp + counts.fp) / counts.total
     curves = {"1-F1": 1 - f_beta(counts), "1-MCC": 1 - mcc(counts), "R*2": share}
-    for c in c21s:
-        curves[f"NEC{c:g}"] = normalized_expected_cost(counts, CostMatrix.binary(fp=1, fn=c))
-    return curves
+    costs = {f"NEC{c:g}": CostMatrix.binary(fp=1, fn=c) for c in c21s}
+    return curves | {name: normalized_expected_cost(counts, matrix) for name, matrix in costs.items()}
 
 
 def _other_threshold(cost, i) -> int:
@@ -331,8 +330,7 @@ def section_4_1():
     ten, joint = _gaussian_priors(10), population_table_1(n_cells=20_000)
     costs, cells = _paper_costs(ten), _table_1_cells(joint)
     naive = {"C01": 0, "Cimb": 9, "Cabs1": 10, "Cabs2": 0}  # H1, H10, to abstain, H1
-    of_bayes = lambda what: [cells[f"{matrix}/Bayes/{what}"] for matrix in ("Cabs1", "Cabs2")]
-    ec, nec, share = map(of_bayes, ("EC", "NEC", "abs"))
+    ec, nec, share = ([cells[f"Cabs{k}/Bayes/{what}"] for k in (1, 2)] for what in ("EC", "NEC", "abs"))
     ours = [
         *(naive_decision(costs[matrix], ten) == decision for matrix, decision in naive.items()),
         Margin(1e-9 - np.ptp(ten @ costs["CinvP"].array)),
@@ -493,23 +491,21 @@ def calibrated(log_posteriors, y, seed=0):
     "Cross-calibrated log-posteriors, with the published folds; the same scores are calibrated once."
     key = sha256(log_posteriors.tobytes() + y.tobytes()).digest(), seed
     if key not in _CALIBRATED:
-        folds = _published_folds(y, seed)
-        _CALIBRATED[key] = cross_calibrate(y, log_posteriors, folds=folds, log=True)
+        _CALIBRATED[key] = cross_calibrate(y, log_posteriors, folds=_published_folds(y, seed), log=True)
     return _CALIBRATED[key]
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8a7c24c8
-def _table_2_row(log_posteriors, y) -> dict:
+def _table_2_row(logs, y) -> dict:
     "The nine columns of Table 2 (six if K > 2); MC1 and MC2 for argmax decisions and those for CinvP too."
-    costs, counts = _paper_costs(np.bincount(y) / len(y)), {}
-    for name in ("C01", "CinvP", "Cimb"):
-        counts[name] = _counts(y, bayes_decisions(log_posteriors, costs[name], log=True), costs[name])
+    costs, names = _paper_costs(np.bincount(y) / len(y)), ("C01", "CinvP", "Cimb")
+    counts = {name: _counts(y, bayes_decisions(logs, costs[name], log=True), costs[name]) for name in names}
     row = {name: normalized_expected_cost(n, costs[name]) for name, n in counts.items()}
     row["1-ACC"] = expected_cost(counts["C01"], costs["C01"])
     for suffix, name in (("", "Cimb"), (" argmax", "C01"), (" CinvP", "CinvP")):  # argmax is Bayes for C01
         row[f"MC1{suffix}"] = 1 - macro_f_beta(counts[name], undefined=0)
         row[f"MC2{suffix}"] = 1 - f_beta_of_macro_averages(counts[name], undefined=0)
-    if log_posteriors.shape[1] == 2:
-        scores = log_posteriors[:, 1]
+    if logs.shape[1] == 2:
+        scores = logs[:, 1]
         fpr, tpr, _ = optional_import("sklearn.metrics", extra="book").roc_curve(y, scores)
         row |= {"Bin": 1 - f_beta(counts["C01"]), "1-AUC": 1 - roc_auc(y, scores)}
         row["EER"] = fpr[np.abs(fpr - 1 + tpr).argmin()]  # not the mean of both: this fits the table
@@ -652,8 +648,7 @@ def _cimb_errors(system, data_dir) -> list:
     "Standard errors of a calibrated Cimb, and of what calibration gains in it on the same samples."
     logs, y = system_scores(system, data_dir)
     costs = _paper_costs(np.bincount(y) / len(y))["Cimb"].array
-    scores = (logs, calibrated(logs, y))
-    before, after = (costs[y, bayes_decisions(of, costs, log=True)] for of in scores)
+    before, after = (costs[y, bayes_decisions(of, costs, log=True)] for of in (logs, calibrated(logs, y)))
     return [_nec_error(y, losses, costs) for losses in (after, before - after)]
 
 
@@ -683,14 +678,13 @@ def section_4_2(data_dir=None):
     samples = size[[f"{dataset}/samples" for dataset, _ in binary.index]].to_numpy()
     slack = 2 * np.sqrt(error * (1 - error) / samples) - error
     bound = np.minimum(binary["EER"], error / binary["C01"])  # EER, P1, P2: the best naive error rate
-    versions = cal.groupby([(dataset.partition("-Res")[0], system) for dataset, system in cal.index])
+    versions = cal.groupby(lambda key: f"{key[0].partition('-Res')[0]}/{key[1]}")
     spread = (versions.max() - versions.min()) / versions.mean()
-    sst2, agnews = spread.loc["SST2", "GPT2-0sh"], spread.loc["AGNEWS", "GPT2-0sh"]
+    sst2, agnews = spread.loc["SST2/GPT2-0sh"], spread.loc["AGNEWS/GPT2-0sh"]
     worse = rise[["MC1 argmax", "MC2 argmax"]].min(axis=1)
     errors = {s[:2]: _cimb_errors(s, data_dir) for s in SYSTEMS if s.dataset in ("CIFAR10", "CIFAR100")}
-    resnet, vgg, repvgg = (
-        _of_calibration(rise.loc[key], errors[key][1]) for key in errors if key[0] == "CIFAR10"
-    )
+    cifar10 = {system: error for (dataset, system), (_, error) in errors.items() if dataset == "CIFAR10"}
+    resnet, vgg, repvgg = (_of_calibration(rise.loc["CIFAR10", name], e) for name, e in cifar10.items())
     ours = [
         Margin(min(0.005 - moved["1-AUC"], 0.01 - moved["EER"])),
         Margin((binary["EER"] + slack).min()),
