@@ -353,9 +353,8 @@ def sentences():
         Margin((gap[[0.1, 10.0]].min(axis=1) - gap[1.0]).min()),
     ]
     ours |= dict(zip([cell for cell in cells if cell not in ours], others, strict=True))
-    return Reproduction(
-        ours, error={"Internal data/F1 threshold": 0.005 / 3}
-    )  # two digits, in the text three
+    # the table has two digits, the text three
+    return Reproduction(ours, error={"Internal data/F1 threshold": 0.005 / 3})
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7f1e6f43
 def _said(item, claims) -> dict:

@@ -410,8 +410,7 @@ def _downsample(y, priors, seed=0) -> np.ndarray:
     counts, sizes = np.bincount(y), np.asarray(priors) * len(y)
     sizes = (sizes / np.max(sizes / counts)).astype(int)
     choice = np.random.RandomState(seed).choice
-    drawn = (choice(counts[k], size, replace=False) for k, size in enumerate(sizes))
-    return np.concatenate([np.flatnonzero(y == k)[chosen] for k, chosen in enumerate(drawn)])
+    return np.concatenate([choice(np.flatnonzero(y == k), n, replace=False) for k, n in enumerate(sizes)])
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #c1d1e13b
 def _system_labels(system, data_dir=None):
@@ -505,9 +504,8 @@ def _table_2_row(logs, y) -> dict:
         row[f"MC1{suffix}"] = 1 - macro_f_beta(counts[name], undefined=0)
         row[f"MC2{suffix}"] = 1 - f_beta_of_macro_averages(counts[name], undefined=0)
     if logs.shape[1] == 2:
-        scores = logs[:, 1]
-        fpr, tpr, _ = optional_import("sklearn.metrics", extra="book").roc_curve(y, scores)
-        row |= {"Bin": 1 - f_beta(counts["C01"]), "1-AUC": 1 - roc_auc(y, scores)}
+        fpr, tpr, _ = optional_import("sklearn.metrics", extra="book").roc_curve(y, logs[:, 1])
+        row |= {"Bin": 1 - f_beta(counts["C01"]), "1-AUC": 1 - roc_auc(y, logs[:, 1])}
         row["EER"] = fpr[np.abs(fpr - 1 + tpr).argmin()]  # not the mean of both: this fits the table
     return {name: float(value) for name, value in row.items()}
 
@@ -683,8 +681,7 @@ def section_4_2(data_dir=None):
     sst2, agnews = spread.loc["SST2/GPT2-0sh"], spread.loc["AGNEWS/GPT2-0sh"]
     worse = rise[["MC1 argmax", "MC2 argmax"]].min(axis=1)
     errors = {s[:2]: _cimb_errors(s, data_dir) for s in SYSTEMS if s.dataset in ("CIFAR10", "CIFAR100")}
-    cifar10 = {system: error for (dataset, system), (_, error) in errors.items() if dataset == "CIFAR10"}
-    resnet, vgg, repvgg = (_of_calibration(rise.loc["CIFAR10", name], e) for name, e in cifar10.items())
+    resnet, vgg, repvgg, *_ = (_of_calibration(rise.loc[key], e[1]) for key, e in errors.items())  # CIFAR10
     ours = [
         Margin(min(0.005 - moved["1-AUC"], 0.01 - moved["EER"])),
         Margin((binary["EER"] + slack).min()),
