@@ -1129,7 +1129,7 @@ def blocks(n: int, bytes_per_row: int):
         yield slice(start, min(start + step, n))
 
 
-def stored_lines(table: str) -> list[dict[str, str]]:
+def stored_lines(table: str) -> list[dict[str, Any]]:
     "The lines of a table that lies beside the published numbers."
     with (files("cost_eval") / "published" / f"{table}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))

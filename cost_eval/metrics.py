@@ -579,7 +579,7 @@ def metric(
 # %% ../nbs/03_metrics.ipynb #ac33b2d4
 def _records() -> dict[str, dict]:
     "What the table of metrics says of each: the arguments of `metric`."
-    rows: list[dict[str, Any]] = [*stored_lines("metrics")]
+    rows = stored_lines("metrics")
     for row in rows:
         row["bounds"] = float(row.pop("lower")), float(row.pop("upper"))
         row["greater_is_better"], row["symmetric"] = row.pop("better") == "larger", row["symmetric"] == "yes"

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import norm, spearmanr
 
 from .. import datasets
-from ..confusion import BinaryCounts, ThresholdCounts, threshold_counts
+from ..confusion import BinaryCounts, threshold_counts
 from ..core import optional_import, pandas, pyplot, stored_lines
 from ..cost_score import cost_score_from_precision, isocost_precision, plot_isocost
 from ..metrics import cost_score, f_beta
