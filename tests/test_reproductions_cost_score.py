@@ -160,22 +160,29 @@ def test_training_depends_on_the_seed_alone_and_validation_is_not_trained_on():
 
 
 def test_movements_know_their_standard_error():
-    points = {"precision": {0.1: (0.9, 0.01), 1.0: (0.8, 0.01), 10.0: (0.5, 0.01), "F1": (0.8, 0.0)}}
-    points["recall"] = {0.1: (0.5, 0.02), 1.0: (0.6, 0.02), 10.0: (0.9, 0.02), "F1": (0.61, 0.0)}
-    found = paper._movements(lambda name, column: points[column], ["x"])
-    down = found["x/precision up and recall down from ratio 1 to 0.1"]
+    ratios = [0.1, 1.0, 10.0]
+    mean = pd.DataFrame({"precision": [0.9, 0.8, 0.5], "recall": [0.5, 0.6, 0.9]}, index=ratios)
+    mean = mean.assign(**{"F1 precision": 0.8, "F1 recall": 0.61})
+    error = pd.DataFrame({"precision": 0.01, "recall": 0.02, "F1 precision": 0, "F1 recall": 0}, index=ratios)
+    down, up, near, far = paper._movements(mean, error)
     assert down.value == pytest.approx(0.1) and down.error == pytest.approx(0.02 * np.sqrt(2))
-    near = found["x/precision and recall at ratio 1 within 0.005 of those at the best F1"]
-    assert near.value == pytest.approx(0.005 - 0.01)
-    assert found["x/recall up from the best F1 to ratio 10"].value == pytest.approx(0.29)
+    assert near.value == pytest.approx(0.005 - 0.01) and far.value == pytest.approx(-0.05)
+    assert up.value == pytest.approx(0.29)
 
 
-def test_statements_7_notice_a_curve_of_another_shape():
+def test_claims_7_notice_a_curve_of_another_shape():
     v = np.abs(paper._EXPONENTS) * 40 + np.arange(3)[:, None]
-    good = paper._statements_7({"KDD cup 99": np.stack([v, v])})
-    bad = paper._statements_7({"KDD cup 99": np.stack([80 - v, v])})
-    assert all(m.value > 3 * m.error for m in good.values())
-    assert all(m.value < -3 * m.error for m in bad.values())
+    (good,), (bad,) = (
+        paper._claims_7({"KDD cup 99": np.stack([curve, v])}).values() for curve in (v, 80 - v)
+    )
+    assert all(m.value > 3 * m.error for m in good)
+    assert all(m.value < -3 * m.error for m in bad)
+
+
+def test_what_is_said_of_each_set_has_the_names_of_the_cells():
+    found = paper._said("figure4", {"KDD cup 99": "abcd", "UNSW-NB15": "e"})
+    assert found["UNSW-NB15/threshold falls as the ratio grows"] == "e" and len(found) == 5
+    assert found["KDD cup 99/C_score rises towards threshold 1 the more the larger the ratio"] == "c"
 
 
 def unsw_table(partitions):
@@ -187,14 +194,14 @@ def unsw_table(partitions):
 
 
 def test_unsw_with_both_partitions_trains_on_the_larger():
-    both, one = (paper._unsw_task(unsw_table(p)) for p in (["small", "large"], ["small"]))
+    both, one = (paper._prepared("UNSW-NB15", unsw_table(p)) for p in (["small", "large"], ["small"]))
     assert both.x.shape == (100, 2) and np.bincount(both.y).tolist() == [
         40,
         60,
     ]  # Generic and DoS are left out
     part = paper._split(both, np.random.default_rng(0))
     assert set(part[both.role == 0]) == {0} and np.bincount(part[both.role == 1]).tolist() == [0, 25, 25]
-    assert not both.remark and "one of the paper's two partitions" in one.remark and set(one.role) == {-1}
+    assert not both.remark and "one of the paper's two partitions" in one.remark and one.role == -1
 
 
 # ---- items and data
