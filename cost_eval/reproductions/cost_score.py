@@ -274,9 +274,9 @@ def _narrowed(printed, low, high, half_unit=0.0005):
 
 
 def _pinned(rows, ratio, half_unit=0.0005) -> tuple:
-    """Lowest and highest score of KDD at the F1 threshold for which whole counts fit the row's printed precision
-    and recall and its scores at the other ratios; of so many positives as a random fifth of the cases, the
-    paper's validation part, may have: mean and 3.3 deviations.
+    """Lowest and highest score of KDD at the F1 threshold for which whole counts fit the row's printed
+    precision and recall and its scores at the other ratios; of so many positives as a random fifth of the
+    cases, the paper's validation part, may have: mean and 3.3 deviations.
     """
     cell = published("cost_score", "table5").set_index("cell")["published"]
     one, zero = (cell[f"KDD cup 99/class {k}"] for k in (1, 0))
