@@ -506,7 +506,8 @@ class Reproduction:
     ours : mapping, sequence or DataFrame
         cell -> ours, or ours in the order of the cells, for `compare`; or a table that it made
     figure : callable, Figure or mapping, optional
-        a function that draws, a matplotlib Figure, or name -> Figure
+        a function that draws, called in the book's style when a figure is asked for; a matplotlib Figure; or
+        name -> Figure
     note : str
         a sentence for the scoreboard
     **found
