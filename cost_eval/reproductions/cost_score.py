@@ -112,8 +112,8 @@ def figure_2():
         ((c.precision > a.precision) & (a.precision > b.precision)).all(),
         np.ptp(cost_score_from_precision(precision, recall, 1)) > 1e-9,
     ]
-    y = np.repeat([0, 1], [7000, 3000])  # the model as a sample: quantiles of its two classes
-    scores = np.concatenate([norm.ppf((np.arange(n) + 0.5) / n) for n in (7000, 3000)])
+    y = np.repeat([0, 1], [2800, 1200])  # the model as a sample: quantiles of its two classes
+    scores = np.concatenate([norm.ppf((np.arange(n) + 0.5) / n) for n in (2800, 1200)])
     return Reproduction(ours, partial(_plot_contours, y, scores + _NormalModel().distance * y, _POINTS))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #5c1b1896
