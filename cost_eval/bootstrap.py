@@ -687,8 +687,8 @@ _ONE_MORE = {
     "two costs": "proved: Clopper & Pearson 1934",
     "examples": "conjectured: Gaffke 2005, Learned-Miller & Thomas 2019; no counterexample is known",
     "strata": "measured: no end missed more than promised in 323 cases enumerated (Fay et al. 2015)",
-    "weights": "conjectured: as for examples, if no unit weighs more than the heaviest seen",
-    "clusters": "conjectured: as for examples, if no cluster is larger than the largest seen",
+    "weights": "conjectured: as for examples, for units of these weights, or up to `heaviest=`",
+    "clusters": "conjectured: as for examples, for clusters of these sizes, or up to `heaviest=`",
 }
 
 
@@ -709,7 +709,8 @@ def _clopper_pearson(m, c, b=None, ranges=None):
     if ranges is None:  # lower ends as upper ones
         both = np.concatenate([n, n]), np.concatenate([-a, a]), np.concatenate([b, b])
     else:
-        sides = [side.of(*units) for k in (0, 1) for *units, side in zip(n[0], a[0], b[0], [r[k] for r in ranges])]
+        units = list(zip(n[0], a[0], b[0]))
+        sides = [pair[k].of(*each) for k in (0, 1) for pair, each in zip(ranges, units)]
         both = [part.reshape(2, len(ranges), -1) for part in _padded(sides)]
 
     def ends(tail):
@@ -958,7 +959,17 @@ def _choose(method, options, use, sample):
 
 
 def _answered(
-    sample, use, signs, quantity, notes, *, method="auto", confidence=0.95, n_resamples=1000, rng=None, **options
+    sample,
+    use,
+    signs,
+    quantity,
+    notes,
+    *,
+    method="auto",
+    confidence=0.95,
+    n_resamples=1000,
+    rng=None,
+    **options,
 ) -> tuple[Fit, dict]:
     "The fit of a method, and the fields of a result; a warning where there are too few replicates."
     record, tail = _choose(method, options, use, sample), (1 - check_confidence(confidence)) / 2
@@ -981,9 +992,11 @@ def _answered(
     draws = np.empty((*parts[0].shape, 0)) if fit.distribution is None else fit.distribution
     parts = [plain((np.asarray(part * unit) + 0.0)[()]) for part in parts]  # nothing is 0, not -0
     fields: dict = dict(zip(("low", "high", "mean", "standard_error"), parts))
-    fields |= {"distribution": draws * np.expand_dims(unit, -1), "method": record.name, "confidence": confidence}
+    draws = draws * np.expand_dims(unit, -1)
+    fields |= {"distribution": draws, "method": record.name, "confidence": confidence}
     fields |= {"notes": notes + _unseen(sample, record, parts, signs), "quantity": quantity}
-    return fit, fields | {"guarantee": record.guarantee_for(sample.kind), "sample": sample._replace(called=None)}
+    fields |= {"guarantee": record.guarantee_for(sample.kind), "sample": sample._replace(called=None)}
+    return fit, fields
 
 # %% ../nbs/20_bootstrap.ipynb #intervalcell
 #| code-fold: true
@@ -1353,7 +1366,8 @@ def bdelta_cost(
     Difference(-0.1933 to 0.26, mean 0.02667, bdelta_cost, 95%)
     """
     options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
-    return sample_difference(_sample(joint, costs, priors=priors, joint=True), method="bdelta_cost", **options)
+    sample = _sample(joint, costs, priors=priors, joint=True)
+    return sample_difference(sample, method="bdelta_cost", **options)
 
 # %% ../nbs/20_bootstrap.ipynb #27fe1bc6
 #| code-fold: true
@@ -1506,10 +1520,10 @@ def _limits_of(x, bounds, known, code, name):
     if isinstance(bounds, Mapping):
         lacking = [label for label in known if label not in bounds]
         if lacking:
-            raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
+            raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one a stratum")
         ends = np.stack([check_range(bounds[label], "bounds", shape=(2,)) for label in known], 1)[:, code]
     elif not np.iterable(bounds) or len(bounds) != 2 or any(np.shape(v) not in ((), x.shape) for v in bounds):
-        raise ValueError(f"bounds: two numbers or two arrays of shape {x.shape} are needed, got {bounds!r:.60}")
+        raise ValueError(f"bounds: two numbers or arrays of shape {x.shape} are needed, got {bounds!r:.60}")
     else:
         ends = np.stack(np.broadcast_arrays(*(np.atleast_1d(numbers(end, "bounds")) for end in bounds)))
     outside = ~((ends[0] <= x) & (x <= ends[1]) & np.isfinite(ends).all(0))
@@ -1538,8 +1552,8 @@ def _shares_of(known, code, shares):
 
 
 class _Side(NamedTuple):
-    """What the units of a stratum can be worth on one side, (8.9): with a sign of -1 the lower side as an upper
-    one. Worths are counted from an `origin` a size; the `capped` largest add `more` a size for certain.
+    """What the units of a stratum can be worth on one side, (20.15): with a sign of -1 the lower side as an
+    upper one. Worths are counted from an `origin` a size; what is above `cap` adds `more` a size for certain.
     """
 
     sign: int
@@ -1598,8 +1612,8 @@ def _outermost(x, y):
 
 
 def _stratum(x, limits, w, cluster, heaviest):
-    """Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss; and
-    both sides of what each can be worth, if no heavier one can.
+    """Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss;
+    and both sides of what each can be worth, if no heavier one can.
     """
     whole = lambda values: w * values if cluster is None else np.bincount(cluster, w * values)
     a, b = whole(x), w if cluster is None else np.bincount(cluster, w)
@@ -1742,7 +1756,8 @@ def loss_interval(
         smallest and largest loss that can occur (`attainable` tells them), of all examples or of each (N,),
         or label of `strata` -> the two; by default the range seen, which proves nothing
     heaviest : float, optional
-        weight of the heaviest unit (example or cluster) that can occur; by default the heaviest seen. Where
+        weight of the heaviest unit (example or cluster) that can occur; by default units weigh what these do,
+        and each can cost at most its own `bounds`, (20.15). Where
         clusters are random batches of many units, that of one of these
     method : str, default "auto"
         a key of `METHODS`; "auto" is that of `interval`

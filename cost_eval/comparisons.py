@@ -152,7 +152,8 @@ class Mean(NamedTuple):
         if ends is None and units.stratified:
             ends = low[units.y[kept]], high[units.y[kept]]
         elif ends is None:
-            ends = [np.full(len(code[kept]), end) for end in (low[units.can_come].min(), high[units.can_come].max())]
+            known = low[units.can_come].min(), high[units.can_come].max()
+            ends = [np.full(len(units.y[kept]), end) for end in known]
         rows = (None if v is None else v[kept] for v in columns)
         return self.values[kept], code[kept], *rows, *ends, shares
 

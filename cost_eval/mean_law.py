@@ -364,7 +364,7 @@ def _one_level(n, a, b, tail):
 
 
 def _about(n, a, b, z):
-    """About where the law of the ratio with one more unit worth the most is z deviations of a normal law out: of
+    """About where the law of the ratio with one more unit worth the most is z normal deviations out: of
     a Beta law with its ends, mean and variance, of a normal one where there is no end or much was seen.
     """
     (low, high), (mean, sd) = _ratios(n, a, b), _around(n, a, b)

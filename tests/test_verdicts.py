@@ -395,7 +395,7 @@ def test_a_constant_is_not_certain_of_costs_that_two_samples_show():
         ladder = report.ladder.set_index("model")
         truth = {"always 0": .3 * costs.array[:, 1, 0].mean(), "always 1": .7 * costs.array[:, 0, 1].mean()}
         left_out += sum(not ladder.low[name] <= cost <= ladder.high[name] for name, cost in truth.items())
-        assert "Each sample has its own costs. The amounts are those of these rows: nothing is claimed of a population with larger ones." in report.notes
+        assert "Each sample has its own costs. The amounts are those of these rows, labels and decisions are drawn anew: nothing is claimed of a population with larger ones." in report.notes
     assert left_out <= .05 * 120
 
 
