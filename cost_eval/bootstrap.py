@@ -733,8 +733,8 @@ def _fewer(n, a, b, ranges, fine):
     parts = []
     for k, row in enumerate(zip(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b)))):
         alike, worth = row[0] > 0, row[1] / row[2]
-        for side in () if ranges is None else ranges[k]:
-            alike &= side.worth(*row[1:]) <= side.cap
+        if ranges is not None:
+            alike[: ranges[k][0].n.sum()] = False
         few = compressed(*(part[alike] for part in row), worth.min(), worth.max(), fine=fine)
         parts.append([np.concatenate([part, old[~alike][:8]]) for part, old in zip(few, row)])
     return tuple(part.reshape(*n.shape[:2], -1) for part in _padded(parts))
@@ -1552,47 +1552,58 @@ def _shares_of(known, code, shares):
 
 
 class _Side(NamedTuple):
-    """What the units of a stratum can be worth on one side, (20.15): with a sign of -1 the lower side as an
-    upper one. Worths are counted from an `origin` a size; what is above `cap` adds `more` a size for certain.
+    """What the units of a stratum can be worth on one side, (20.15); the lower side is an upper one of -a.
+
+    Worths are counted from an `origin` a size. The first units, the large ones, are capped: `n` once each, they
+    add a and b, and after them stand units that can come, 0 times each. What large units can be worth beyond
+    that is known, with that part of their size: it shifts all (`slope`, `scale`). `whole` is the most of all.
     """
 
     sign: int
     origin: float
-    cap: float
-    more: float
+    slope: float
+    scale: float
     whole: float
+    n: np.ndarray
     a: np.ndarray
     b: np.ndarray
 
-    @classmethod
-    def of_units(cls, sign, origin, most, b):
-        "Of units of sizes b (U,) that can be worth `most` (U,): any can come, at the corners of what can."
-        far = most - origin * b
-        cap = np.partition(far, -_CAPPED)[-_CAPPED] if len(far) >= _CAPPED else far.max()
-        more = np.maximum(far - cap, 0).sum() / b.sum()
-        a = np.minimum(far, cap)
-        corners = _outermost(b, a)
-        return cls(sign, origin, cap, more, most.sum(), (a + (origin + more) * b)[corners], b[corners])
-
     def times(self, factor):
         "In other units of size."
-        scaled = {name: getattr(self, name) * factor for name in ("cap", "whole", "a", "b")}
-        return self._replace(**scaled)
-
-    def worth(self, a, b):
-        "Worths of units on this side."
-        return self.sign * a - self.origin * b
+        return self._replace(whole=self.whole * factor, a=self.a * factor, b=self.b * factor)
 
     def of(self, n, a, b):
-        "The units seen, capped, and those that can come."
-        n, a, b = (part[n > 0] for part in (n, a, b))
+        "The units of a stratum, and those that can come."
+        seen, large = n > 0, int(self.n.sum())
         if self.whole - self.sign * (n @ a) <= 1e-12 * (n @ np.abs(a)):  # all are worth the most: it is known
             return n.sum(keepdims=True), np.array([self.whole / n.sum()]), np.array([n @ b / n.sum()])
-        a = np.minimum(self.worth(a, b), self.cap) + (self.origin + self.more) * b
-        return np.append(n, 0 * self.a), np.append(a, self.a), np.append(b, self.b)
+        n, a, b = (part[large:][seen[large:]] for part in (n, a, b))
+        a = self.sign * a + (self.slope - self.origin) * b
+        return np.append(n, self.n), np.append(a, self.a), np.append(self.scale * b, self.b)
 
 
-_CAPPED = 4  # of the ranges of a stratum, the largest to which they are capped
+_CAPPED = 4, 20  # ranges are capped at the fourth largest; with fewer than 20 units a large one at less
+
+
+def _sides(a, b, ends):
+    "Both sides of units that add a and b (U,) and can add `ends`; and which of them are large on either."
+    origin, found = np.clip(0.0, (ends[0] / b).min(), (ends[1] / b).max()), []
+    far = np.stack([origin * b - ends[0], ends[1] - origin * b])
+    k = min(_CAPPED[0], 1 + len(a) // _CAPPED[1])
+    caps = np.partition(far, -k, 1)[:, -k]
+    large = np.flatnonzero((far > caps[:, None]).any(0))
+    for sign, most, cap, end in zip((-1, 1), far, caps, ends):
+        size, top = b.copy(), np.minimum(most, cap)
+        size[large] *= np.clip(top[large], 0, None) / np.maximum(most[large], 1e-300) if cap > 0 else 1.0
+        scale = b.sum() / size.sum()
+        slope = sign * origin * scale + (most - top).sum() / size.sum()
+        corners = _outermost(size, top)
+        worth = np.minimum(sign * (a - origin * b), cap)[large]
+        n = np.repeat([1, 0], [len(large), len(corners)])
+        size, worth = np.append(size[large], size[corners]), np.append(worth, top[corners])
+        shifted = worth + slope * size, scale * size
+        found.append(_Side(sign, sign * origin, slope, scale, sign * end.sum(), n, *shifted))
+    return found, large
 
 
 def _outermost(x, y):
@@ -1612,22 +1623,22 @@ def _outermost(x, y):
 
 
 def _stratum(x, limits, w, cluster, heaviest):
-    """Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss;
-    and both sides of what each can be worth, if no heavier one can.
+    """Units (n, a, b) of one stratum, the large ones first, with two that can occur: the heaviest, at the least
+    and largest loss; and both sides of what each can be worth, if no heavier one can.
     """
     whole = lambda values: w * values if cluster is None else np.bincount(cluster, w * values)
     a, b = whole(x), w if cluster is None else np.bincount(cluster, w)
-    origin, sides = np.clip(0.0, limits[0].min(), limits[1].max()), None
-    if heaviest is None:
-        sides = [_Side.of_units(k, k * origin, whole(k * end), b) for k, end in zip((-1, 1), limits)]
+    sides, large = _sides(a, b, [whole(end) for end in limits]) if heaviest is None else (None, [])
+    first, a, b = (a[large], b[large]), np.delete(a, large), np.delete(b, large)
     if not np.ptp(b):
         a, n = np.unique(a, return_counts=True)
         b = np.full(len(a), b[0])
     elif len(np.unique(b[:1000])) == 1000:  # no two are alike
         n = np.ones(len(a), np.int64)
     else:
-        unit, first = kinds([a, b])
-        n, a, b = np.bincount(unit), a[first], b[first]
+        unit, place = kinds([a, b])
+        n, a, b = np.bincount(unit), a[place], b[place]
+    n, a, b = np.append(np.ones(len(large), np.int64), n), np.append(first[0], a), np.append(first[1], b)
     heavy, ends = b.max() if heaviest is None else heaviest, np.array([limits[0].min(), limits[1].max()])
     return (np.append(n, [0, 0]), np.append(a, heavy * ends), np.append(b, [heavy, heavy])), sides
 
