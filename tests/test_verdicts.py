@@ -95,8 +95,9 @@ def tables_agree(r):
     cost, best = main["cost"], r.best.set_index("model")
     assert sorted(best.index) == sorted(cost.index) and (np.diff(best["cost"]) >=
             -1e-12).all() and best["cost"].iloc[0] == cost.min()
-    for column in ("rule", "cost", "low", "high"):
-        assert (best[column] == main.loc[best.index, column]).all()
+    assert (best["rule"] == main.loc[best.index, "rule"]).all()
+    columns = ["cost", "low", "high"]  # the transform of a lattice has a length of its own in each stack
+    np.testing.assert_allclose(best[columns].astype(float), main.loc[best.index, columns].astype(float), rtol=1e-11)
     assert r.rule == (main["rule"].iloc[0] if main["rule"].nunique() == 1 else main["rule"].to_dict())
     constant, oracle = r.ladder[r.ladder["rule"] == "constant"].set_index("model")["cost"], r.ladder[
         "cost"].iloc[-1]
