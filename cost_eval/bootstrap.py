@@ -1553,9 +1553,9 @@ def _shares_of(known, code, shares):
 class _Side(NamedTuple):
     """What the units of a stratum can be worth on one side, (20.15); the lower side is an upper one of -a.
 
-    Worths are counted from an `origin` a size. The first units, the large ones, are capped: `n` once each, they
-    add a and b, and after them stand units that can come, 0 times each. What large units can be worth beyond
-    that is known, with that part of their size: it shifts all (`slope`, `scale`). `whole` is the most of all.
+    Worths are counted from an `origin` a size. The first units, the large ones, are capped: `n` once each,
+    they add a and b, and after them stand units that can come, 0 times each. What large units can be worth
+    beyond is known, with that part of their size: it shifts all (`slope`, `scale`). `whole` is the most of all.
     """
 
     sign: int
@@ -1584,24 +1584,33 @@ class _Side(NamedTuple):
 _CAPPED = 4, 20  # ranges are capped at the fourth largest; with fewer than 20 units a large one at less
 
 
-def _sides(a, b, ends):
-    "Both sides of units that add a and b (U,) and can add `ends`; and which of them are large on either."
-    origin, found = np.clip(0.0, (ends[0] / b).min(), (ends[1] / b).max()), []
-    far = np.stack([origin * b - ends[0], ends[1] - origin * b])
+def _sides(a, b, ends, origin):
+    """Both sides of units that add a and b (U,) and can add `ends`, counted from an origin a size; and which
+    of them are large on either.
+    """
     k = min(_CAPPED[0], 1 + len(a) // _CAPPED[1])
-    caps = np.partition(far, -k, 1)[:, -k]
-    large = np.flatnonzero((far > caps[:, None]).any(0))
+    far = [sign * (end - origin * b if origin else end) for sign, end in zip((-1, 1), ends)]
+    best = [np.argpartition(most, -k)[-k:] for most in far]
+    caps = [most[rows].min() for most, rows in zip(far, best)]
+    large = np.unique([row for most, rows, cap in zip(far, best, caps) for row in rows if most[row] > cap])
+    large, found = large.astype(int), []
+    equal, whole = not np.ptp(b), b.sum()
     for sign, most, cap, end in zip((-1, 1), far, caps, ends):
-        size, top = b.copy(), np.minimum(most, cap)
-        size[large] *= np.clip(top[large], 0, None) / np.maximum(most[large], 1e-300) if cap > 0 else 1.0
-        scale = b.sum() / size.sum()
-        slope = sign * origin * scale + (most - top).sum() / size.sum()
+        over = most[large] > cap
+        capped = b[large] * np.where(over & (cap > 0), cap / np.maximum(most[large], max(cap, 1e-300)), 1.0)
+        scale = whole / (whole - (b[large] - capped).sum())
+        slope = (sign * origin + np.maximum(most[large] - cap, 0).sum() / whole) * scale
+        if equal:  # of the others the one that can be worth the most
+            size, top = np.append(capped, b[0]), np.append(np.minimum(most[large], cap), cap)
+        else:
+            size, top = b.copy(), np.minimum(most, cap)
+            size[large] = capped
         corners = _outermost(size, top)
-        worth = np.minimum(sign * (a - origin * b), cap)[large]
+        worth = np.append(np.minimum(sign * (a[large] - origin * b[large]), cap), top[corners])
+        size = np.append(capped, size[corners])
         n = np.repeat([1, 0], [len(large), len(corners)])
-        size, worth = np.append(size[large], size[corners]), np.append(worth, top[corners])
-        shifted = worth + slope * size, scale * size
-        found.append(_Side(sign, sign * origin, slope, scale, sign * end.sum(), n, *shifted))
+        units = n, worth + slope * size, scale * size
+        found.append(_Side(sign, sign * origin, slope, scale, sign * end.sum(), *units))
     return found, large
 
 
@@ -1622,12 +1631,15 @@ def _outermost(x, y):
 
 
 def _stratum(x, limits, w, cluster, heaviest):
-    """Units (n, a, b) of one stratum, the large ones first, with two that can occur: the heaviest, at the least
-    and largest loss; and both sides of what each can be worth, if no heavier one can.
+    """Units (n, a, b) of one stratum, the large ones first, with two that can occur: the heaviest, at the
+    least and largest loss; and both sides of what each can be worth, if no heavier one can.
     """
     whole = lambda values: w * values if cluster is None else np.bincount(cluster, w * values)
     a, b = whole(x), w if cluster is None else np.bincount(cluster, w)
-    sides, large = _sides(a, b, [whole(end) for end in limits]) if heaviest is None else (None, [])
+    sides, large = None, np.arange(0)
+    if heaviest is None:
+        origin = np.clip(0.0, limits[0].min(), limits[1].max())
+        sides, large = _sides(a, b, [whole(end) for end in limits], origin)
     first, a, b = (a[large], b[large]), np.delete(a, large), np.delete(b, large)
     if not np.ptp(b):
         a, n = np.unique(a, return_counts=True)
@@ -1667,12 +1679,12 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     x, limits, w, heavy = x / unit, limits / unit, w / scale, None if heaviest is None else heaviest / scale
     parts, ranges, worst, most, count = [], [], [], [], 0
     for s in range(len(share)):
-        rows = np.flatnonzero(code == s)
-        units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
-        if len(units) == 1 < len(rows):
+        rows = np.flatnonzero(code == s) if len(share) > 1 else slice(None)
+        units, own = (x[rows], None) if cluster is None else numbered(cluster[rows], ascending=True)
+        if len(units) == 1 < len(x[rows]):
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         count += len(units)
-        ends = np.sort(share[s] * at(rows), 0)
+        ends = at(rows) if share[s] == 1 else np.sort(share[s] * at(rows), 0)
         units, sides = _stratum(share[s] * x[rows], ends, w[rows], own, heavy)
         parts.append(units)
         ranges.append(sides)

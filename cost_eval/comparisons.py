@@ -154,8 +154,7 @@ class Mean(NamedTuple):
         if ends is None and units.stratified:
             ends = low[units.y[kept]], high[units.y[kept]]
         elif ends is None:
-            known = low[units.can_come].min(), high[units.can_come].max()
-            ends = [np.full(len(units.y[kept]), end) for end in known]
+            ends = low[units.can_come].min(), high[units.can_come].max()
         rows = (None if v is None else v[kept] for v in columns)
         return self.values[kept], code[kept], *rows, *ends, shares
 
@@ -753,7 +752,10 @@ def _of_rows(means: list, drawn: bool) -> tuple[np.ndarray, dict]:
         *(one.strata(K * s, drawn) for s, one in enumerate(means[::-1]))
     )
     options: dict = {"strata": np.concatenate(strata), "shares": dict(ChainMap(*shares))}
-    options["bounds"] = tuple(np.concatenate(ends) for ends in bounds)
+    options["bounds"] = tuple(one[0] for one in bounds)
+    if len(means) > 1:
+        full = ([np.broadcast_to(end, len(x)) for end, x in zip(side, values)] for side in bounds)
+        options["bounds"] = tuple(np.concatenate(side) for side in full)
     for name, columns in (("sample_weight", weight), ("clusters", clusters)):
         options[name] = None if columns[0] is None else np.concatenate(columns)
     if units.heaviest is not None:
