@@ -1551,11 +1551,11 @@ def _shares_of(known, code, shares):
 
 
 class _Side(NamedTuple):
-    """What the units of a stratum can be worth on one side, (20.15); the lower side is an upper one of -a.
+    """What the units of a stratum can be worth on one side, (20.8); the lower side is an upper one of -a.
 
     Worths are counted from an `origin` a size. The first units, the large ones, are capped: `n` once each,
     they add a and b, and after them stand units that can come, 0 times each. What large units can be worth
-    beyond is known, with that part of their size: it shifts all (`slope`, `scale`). `whole` is the most of all.
+    beyond is known, with that part of their size; it shifts all (`slope`, `scale`). `whole`: the most of all.
     """
 
     sign: int
@@ -1779,7 +1779,7 @@ def loss_interval(
         or label of `strata` -> the two; by default the range seen, which proves nothing
     heaviest : float, optional
         weight of the heaviest unit (example or cluster) that can occur; by default units weigh what these do,
-        and each can cost at most its own `bounds`, (20.15). Where
+        and each can cost at most its own `bounds`, (20.8). Where
         clusters are random batches of many units, that of one of these
     method : str, default "auto"
         a key of `METHODS`; "auto" is that of `interval`
