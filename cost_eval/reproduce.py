@@ -12,10 +12,11 @@ from typing import Literal
 from .core import DataFrame, Numbers, Row
 
 # %% auto #0
-__all__ = ['OUTCOMES', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'CLAIMS', 'published', 'expected', 'Margin',
-           'compare', 'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces', 'drawn_as_computed', 'ItemResult',
-           'beside_published', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'rows', 'stored_rows',
-           'board', 'places', 'by_paper', 'moved', 'scoreboard', 'sheet', 'listing', 'Record', 'stored_claims', 'claim']
+__all__ = ['OUTCOMES', 'GROUPS', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'CLAIMS', 'published', 'errata',
+           'expected', 'Margin', 'compare', 'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces',
+           'drawn_as_computed', 'ItemResult', 'beside_published', 'run_item', 'discover', 'by_author', 'select', 'run',
+           'writable', 'rows', 'stored_rows', 'board', 'places', 'by_paper', 'moved', 'scoreboard', 'sheet', 'listing',
+           'Record', 'stored_claims', 'claim']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -53,11 +54,19 @@ OUTCOMES = {
     "caused": "off; of the causes tried just one makes every row that it touches come out as printed",
     "other data": "the paper's data are not available; a stand-in is shown beside it, "
     "within its plausible range",
-    "undecided": "our error is too large to tell: over a quarter of the distance to the trivial alternative; "
-    "of a sentence: three of our standard errors reach across its limit",
+    "undecided": "too noisy to tell: over a quarter of the distance to the trivial alternative; of a "
+    "sentence: three standard errors reach across its limit. The note says whose noise it is",
     "unsupported": "true of the paper's table, and inside the noise of the paper's own test set",
+    "reading": "right in one reading, wrong in another: the errata have both",
     "contradicted": "the paper's own inputs refute its number or sentence; ours is what is expected instead",
     "open": "off, cause suspected or unknown",
+}
+GROUPS = {
+    "reproduced": ("agrees", "consistent"),
+    "explained": ("caused", "reading"),
+    "refuted": ("contradicted",),
+    "cannot be told": ("other data", "undecided", "unsupported"),
+    "open": ("open",),
 }
 HOW = {
     "as the text says": "computed as the paper describes it",
@@ -69,7 +78,7 @@ HOW = {
     "stand-in": "on other data",
 }
 _LEGEND = {**OUTCOMES, "definition": "true by construction: shown, never counted"}
-MARKS = dict(zip(_LEGEND, "=~^o?%#!."))
+MARKS = dict(zip(_LEGEND, "=~^o?%*#!."))
 BUDGETS = ("quick", "full")
 
 # %% ../nbs/91_reproduce.ipynb #1777cf72
@@ -142,6 +151,27 @@ def _read_published(paper) -> DataFrame:
         table[name] = [ranges.get((*key, ""), (np.nan, np.nan))[end] for key in keys]
     findings = {key: finding for key, *_, finding in _read_expected()}
     return table.assign(finding=[findings.get((*key, ""), "") for key in keys])
+
+
+@lru_cache(maxsize=1)
+def errata() -> DataFrame:
+    """What is off in the papers, a row a cause, as a letter to their authors would have it.
+
+    Returns
+    -------
+    DataFrame
+        columns finding (its name on the board), paper, title, place, quote, favourable (the reading most
+        favourable to the paper), answer (what its authors could say), grade; "reading-dependent" is right in
+        one reading
+    """
+    return _stored("errata.csv", **_TEXT)
+
+
+@lru_cache(maxsize=1)
+def _readings() -> frozenset:
+    "Names of findings that are right in one reading."
+    table = errata()
+    return frozenset(table["finding"][table["grade"] == "reading-dependent"])
 
 
 @lru_cache(maxsize=1)
@@ -300,6 +330,7 @@ def compare(
             "basis": bases.get(cell, "").replace("sample", "other data"),
             "low": low,
             "high": high,
+            "finding": findings.get(cell, ""),
         }
         rows.append({"cell": cell, "kind": kind, "published": value, **row, "survivors": 0, "tried": 0})
     competed = _compete(rows, causes or {}, cells)
@@ -308,8 +339,8 @@ def compare(
         usual = {"caused": "named change", "other data": "stand-in"}
         otherwise = usual.get(row["outcome"], "as the text says")
         row["how"] = ways.get(row["cell"], otherwise) if row["outcome"] else ""
-        row["finding"] = findings.get(row["cell"], "") if row["outcome"] == "contradicted" else ""
-        said = [remarks.get(row["cell"], ""), competed.get(row["cell"], "")]
+        row["finding"] = row["finding"] if row["outcome"] in ("contradicted", "reading") else ""
+        said = [remarks.get(row["cell"], ""), competed.get(row["cell"], ""), _whose_noise(row)]
         if row["outcome"] == "open" and row["cell"] in allowed and "open: " not in said[1]:
             said.append(f"open: {allowed[row['cell']]}")
         row["note"] = "; ".join(filter(None, said))
@@ -324,7 +355,7 @@ def outcome_of(row: Mapping[str, Any]) -> str:
     row : mapping
         kind, published, ours, tolerance and resolution; basis ("own inputs", "other data", "test set" or
         ""); low and high, between which ours must lie; margin (of a statement; NaN: none); repetitions (0:
-        ours is one number); with_cause (of the one cause that fits); survivors and tried (causes)
+        ours is one number); with_cause (of the one cause that fits); survivors and tried (causes); finding
 
     Returns
     -------
@@ -357,9 +388,19 @@ def outcome_of(row: Mapping[str, Any]) -> str:
         few = 0 < row["repetitions"] < 20
         return "undecided" if coarse or few else "consistent" if row["repetitions"] else "agrees"
     if row["basis"] == "own inputs" and asked:
-        return "contradicted"
+        return "reading" if row["finding"] in _readings() else "contradicted"
     caused = row["survivors"] == 1 and row["tried"] > 1
     return "caused" if caused and abs(row["published"] - row["with_cause"]) <= tolerance else "open"
+
+
+def _whose_noise(row) -> str:
+    "Why a row is undecided."
+    if row["outcome"] != "undecided":
+        return ""
+    if not row["repetitions"]:
+        return "undecided: our own error is too large"
+    few = row["repetitions"] < 20
+    return "undecided: fewer than 20 runs of ours" if few else "undecided: one printed run scatters too much"
 
 
 def _row(kind, published, half_unit, value, error, trivial) -> dict:
@@ -1170,7 +1211,7 @@ def places(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame
 
 
 def by_paper(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame:
-    """The board by paper: numbers printed and compared, rows of each outcome, and cells of heat maps apart.
+    """The board by paper: what became of its rows, in five groups that add up, and the cells of heat maps apart.
 
     Parameters
     ----------
@@ -1180,21 +1221,21 @@ def by_paper(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFra
     Returns
     -------
     DataFrame
-        a row per paper: items, numbers printed, those of set-ups or repeated, compared ones (see `places`;
-        without heat maps), outcomes, heat maps
+        a row per paper: rows compared, those of each of `GROUPS`, heat maps
+
+    Examples
+    --------
+    >>> found = by_paper()
+    >>> bool((found[list(GROUPS)].sum(axis=1) == found["rows"]).all())
+    True
     """
     table = _as_rows(results)
     paper, counted = table["item"].str.partition("/")[0], board(table[table["kind"] != "heat map"])
     counted = counted.groupby(counted.index.str.split("/").str[0]).sum().reindex(paper.unique(), fill_value=0)
-    counted.insert(0, "items", table.groupby(paper)["item"].nunique())
-    listed = places(table)
-    listed.insert(6, "set-up or repeats", listed["settings"] + listed["repeats"])
-    columns = ["printed", "set-up or repeats", "compared"]
-    sums = listed[listed["kind"] != "heat map"].groupby("paper")[columns].sum()
-    for place, column in enumerate(sums, start=1):
-        counted.insert(place, column, sums[column].reindex(counted.index).fillna(0).astype(int))
-    counted["heat-map cells"] = [_heat_maps(own) for _, own in table.groupby(paper, sort=False)]
-    return counted.rename_axis("paper")
+    found = pandas().DataFrame({group: counted[list(own)].sum(axis=1) for group, own in GROUPS.items()})
+    found.insert(0, "rows", counted.sum(axis=1))
+    found["heat-map cells"] = [_heat_maps(own) for _, own in table.groupby(paper, sort=False)]
+    return found.rename_axis("paper")
 
 
 def _heat_maps(table) -> str:
@@ -1211,6 +1252,8 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     same, but for the rows that `expected.csv` lets a smaller budget leave undecided, or decide; what the
     paper prints is the same; ours differ by at most four of their standard errors (by nothing if they follow
     by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
+    What an outcome was decided by (margin, tolerance, resolution, the number of a cause) is the same to a
+    twentieth, by arithmetic to all digits, where the budget makes no difference.
     Of a heat map the number of cells of each outcome is the same.
 
     Parameters
@@ -1236,7 +1279,7 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
 
 
 def _off(both, budgets) -> dict:
-    "Which rows, one of each side or NaN, differ in their outcome, in what is printed, in ours."
+    "Which rows, one of each side or NaN, differ: in outcome, how, print, ours, or what these were decided by."
     known = [(*key, budgets[key[0]]) for key in zip(both["item"], both["cell"])]
     lists = _expected_ranges(), set(_may_be_undecided())
     own, free = (np.array([key in listed for key in known], bool) for listed in lists)
@@ -1251,12 +1294,22 @@ def _off(both, budgets) -> dict:
     error = np.where(exact, 0, np.hypot(*(_error(side, half_unit) for side in sides)))
     far = (now["ours"] - before["ours"]).abs() > 4 * error + 1e-6 * before["ours"].abs() + 1e-9
     far |= now["ours"].isna() != before["ours"].isna()
-    return {
+    alike = met & ~(own | free) & both["item"].map(_takes_no_budget)
+    within, decided = np.where(exact, 1e-6, 0.05), {}
+    for name in ("margin", "tolerance", "resolution", "with_cause"):
+        pair = (side[name].astype(float).fillna(-1.0) for side in sides)
+        decided[name] = alike & ~np.isclose(*pair, rtol=within, atol=1e-9)
+    return decided | {
         "outcome": (now["outcome"] != before["outcome"]) & ~(undecided & free),
         "how": met & (now["how"] != before["how"]),
         "published": met & (now["published"].fillna(np.inf) != before["published"].fillna(np.inf)),
         "ours": met & far & ~(unsure | own | now["published"].isna()),
     }
+
+
+def _takes_no_budget(name) -> bool:
+    "Does the quick budget give an item the rows of the full one?"
+    return name in ITEMS and "budget" not in inspect.signature(ITEMS[name].function).parameters
 
 
 def _half_units(rows) -> np.ndarray:
@@ -1280,7 +1333,7 @@ def _summary(table) -> str:
     "One line on a whole board."
     counted, maps = board(table[table["kind"] != "heat map"]).sum().to_dict(), _heat_maps(table)
     apart = f"; heat maps apart ({maps})" if maps else ""
-    said = _words(counted) or "nothing compared"
+    said = _in_groups(counted) or "nothing compared"
     return f"{table['item'].nunique()} items, {sum(counted.values())} rows: {said}{apart}"
 
 
@@ -1293,6 +1346,12 @@ def _lines(results) -> list:
     return [(name, ITEMS[name].title, _words(row) or "nothing compared", "") for name, row in counted]
 
 
+def _in_groups(counts: Mapping[str, int]) -> str:
+    "Groups in words, of outcomes that are counted."
+    sums = {group: sum(counts.get(outcome, 0) for outcome in own) for group, own in GROUPS.items()}
+    return ", ".join(f"{number} {group}" for group, number in sums.items() if number)
+
+
 def _text(results) -> str:
     "Aligned columns for a terminal."
     lines = [(name, words, note[:100]) for name, _, words, note in _lines(results)]
@@ -1303,11 +1362,7 @@ def _text(results) -> str:
 
 def _markdown(table) -> str:
     "One line a paper, for a README."
-    papers = by_paper(table)
-    columns = [
-        *("items", "printed", "set-up or repeats", "compared"),
-        *[outcome for outcome in OUTCOMES if papers[outcome].any()],
-    ]
+    papers, columns = by_paper(table), ["rows", *GROUPS]
     head = ["| paper | " + " | ".join(columns) + " |", "| --- |" + " ---: |" * len(columns)]
     body = [
         f"| {paper.replace('_', ' ')} | " + " | ".join(str(row[c]) for c in columns) + " |"
@@ -1416,9 +1471,10 @@ def _left(plain) -> np.ndarray:
 
 _SHORT = {
     "contradicted": "refuted by what the paper itself gives",
+    "reading": "right in one reading, wrong in another",
     "unsupported": "true of the table, inside the noise of its test set",
     "caused": "off, and just one of the causes tried explains it",
-    "undecided": "our error is too large to tell",
+    "undecided": "too noisy to tell",
     "open": "off, cause unknown",
 }
 
@@ -1428,7 +1484,7 @@ def _sheet_rows(outcome, found) -> list:
     if not len(found):
         return []
     head = f"{outcome} ({len(found)}), {_SHORT[outcome]}:"
-    if outcome != "contradicted":
+    if outcome not in ("contradicted", "reading"):
         counts = found["item"].str.partition("/")[2].value_counts(sort=False)
         return wrap(f"{head} {', '.join(f'{n} of {item}' for item, n in counts.items())}", 110)
     lines = [head]
