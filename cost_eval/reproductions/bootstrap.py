@@ -332,15 +332,15 @@ def example_weights(n, n_cells, laplace, n_resamples=1000, rng=None) -> np.ndarr
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #e13ad72e
 def holds(sums, value, slack=0.0) -> np.ndarray:
-    """Is the value (m,) within the bootstrap interval of 95 % of replicates (n_resamples, m)? Differences up to
-    `slack` (m,) count as none.
+    """Is the value (m,) within the bootstrap interval of 95 % of replicates (n_resamples, m)? Differences up
+    to `slack` (m,) count as none.
     """
     low, high = interval_ranks(len(sums))
     return ((sums <= value + slack).sum(axis=0) >= low) & ((sums < value - slack).sum(axis=0) < high)
 
 
 def _all_held(sets, value, costs, laplace, rng):
-    "The same for each test set; `costs` (m, ...) of the cells, of which each has a pseudo-example: (n_sets, m)."
+    "The same for each test set, (n_sets, m); `costs` (m, ...) of the cells, each with a pseudo-example."
     pseudo, held = costs.reshape(len(costs), -1).T.astype(np.float32), []
     weights = example_weights(1000, len(pseudo), laplace, rng=rng)
     for own in sets:
@@ -357,8 +357,8 @@ def bcost_holds(data: Population, laplace=0.1, n_sets=1000, rng=None) -> np.ndar
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b2f96a27
 def permuted(data: Population, rng=None) -> Population:
-    """The second classifiers of section 4.2: decisions permuted among the points of a class, each classifier by
-    itself.
+    """The second classifiers of section 4.2: decisions permuted among the points of a class, each classifier
+    by itself.
     """
     rng, decisions = np.random.default_rng(rng), data.decisions.copy()
     for k in range(5):
@@ -380,9 +380,9 @@ def bdelta_accepts(data: Population, other: Population, laplace=0.0, n_sets=1000
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1c144c59
 @lru_cache(maxsize=None)
 def study(domain=0, seed=0, n_sets=1000, tests=True) -> SimpleNamespace:
-    """Coverage and type I errors of ninety classifiers in one reconstruction: true_cost (m,), the mean and the
-    standard deviation of costs and differences in each test set, moments and differences (2, n_sets, m); with
-    `tests`, by test set, covered (BCOST, lambda .1) and accepted (BDELTACOST of equal classifiers, lambda 0).
+    """Coverage and type I errors of ninety classifiers in one reconstruction: true_cost (m,), the mean and
+    the standard deviation of costs and differences in each test set, moments and differences (2, n_sets, m);
+    with `tests`, by test set, covered (BCOST, lambda .1) and accepted (BDELTACOST, equal costs, lambda 0).
     """
     data = population(domain, seed, 1000 * n_sets)
     other, found = permuted(data, rng=[domain, seed, 1]), SimpleNamespace(true_cost=data.true_cost)
@@ -397,7 +397,7 @@ def study(domain=0, seed=0, n_sets=1000, tests=True) -> SimpleNamespace:
 
 
 def studies(budget="quick", tests=True):
-    "The studies of all domains and four training sets (one, where quick and without tests), domain by domain."
+    "The studies of all domains and four training sets (one if quick and without tests), domain by domain."
     seeds = 4 if tests or budget == "full" else 1
     return [study(*at, {"quick": 25, "full": 1000}[budget], tests) for at in _reconstructions(seeds)]
 
@@ -485,8 +485,8 @@ def _cells(domain, seed, n_points=_RATES["quick"]["n_points"]) -> tuple:
 
 
 def _covered(at, model, laplace, n_sets, rng, paired, matrices=10, **of):
-    """Coverage of BCOST (paired: of BDELTACOST on classifiers of equal cost) at some lambdas, (L,), of one model
-    in a reconstruction: the mean over matrices, the replicates integrated out.
+    """Coverage of BCOST (paired: of BDELTACOST on classifiers of equal cost) at some lambdas, (L,), of one
+    model in a reconstruction: the mean over matrices, the replicates integrated out.
     """
     k = 10 * MODELS.index(model)
     p, c = (each[k : k + matrices] for each in _cells(*at, **of)[paired])
@@ -496,8 +496,8 @@ def _covered(at, model, laplace, n_sets, rng, paired, matrices=10, **of):
 
 @lru_cache(maxsize=None)
 def rates(budget="quick", paired=False):
-    """Lambdas, and coverage of each run and model without the noise of replicates: (L,), (R, L, 9); of the models
-    of rare errors in the first training set only.
+    """Lambdas, and coverage of each run and model without the noise of replicates: (L,), (R, L, 9); of the
+    models of rare errors in the first training set only.
     """
     size, laplaces = _RATES[budget], np.array(_LAPLACES[paired])
     found = np.full((len(DOMAINS), size["seeds"], len(laplaces), len(MODELS)), np.nan)
@@ -511,8 +511,8 @@ def rates(budget="quick", paired=False):
 
 
 def ends_by_laplace(laplaces, n=1000):
-    """Middle and width of intervals of BCOST over the true cost, (L, 9) each, means of domains, by the replicates'
-    moments at the test set that has the population's shares.
+    """Middle and width of intervals of BCOST over the true cost, (L, 9) each, means of domains, by the
+    replicates' moments at the test set that has the population's shares.
     """
     p, c = (np.stack(each) for each in zip(*(_cells(domain, 0)[0] for domain in range(len(DOMAINS)))))
     extra = np.reshape(laplaces, (-1, 1, 1, 1))
