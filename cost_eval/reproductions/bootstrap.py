@@ -433,20 +433,6 @@ def spread(runs) -> Margin:
     error = np.nanstd(runs, axis=0, ddof=1) / np.sqrt(np.isfinite(runs).sum(axis=0))
     return Margin(np.nanmean(runs, axis=0), error)
 
-# %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
-_simulated = partial(reproduces, "bootstrap", how="simulation")
-
-
-@_simulated("table5", budget="full", shares="studies")
-def table_5(budget="quick"):
-    "Table 5: coverage of BCOST, lambda 0.1"
-    done = studies(budget)
-    note = (
-        f"{len(done)} runs of {len(done[0].covered)} test sets; what would pin M6 and M9 is not in the text"
-    )
-    each = per_thousand(done, lambda s: s.covered)
-    return against_runs("table5", each, "test sets of 1,000 that hold the true cost", note)
-
 
 def _plot_spread(item, each, label):
     "Each run a dot, the published value a bar; returns the matplotlib Figure."
@@ -460,6 +446,20 @@ def _plot_spread(item, each, label):
     ax.set(xticks=x, xticklabels=MODELS, ylabel=label)
     name_colors(ax, {"● a run of ours": COLORS[0], "— published": "black"})
     return fig
+
+# %% ../../nbs/29_bootstrap_reproduced.ipynb #6bbd9284
+_simulated = partial(reproduces, "bootstrap", how="simulation")
+
+
+@_simulated("table5", budget="full", shares="studies")
+def table_5(budget="quick"):
+    "Table 5: coverage of BCOST, lambda 0.1"
+    done = studies(budget)
+    note = (
+        f"{len(done)} runs of {len(done[0].covered)} test sets; what would pin M6 and M9 is not in the text"
+    )
+    each = per_thousand(done, lambda s: s.covered)
+    return against_runs("table5", each, "test sets of 1,000 that hold the true cost", note)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #0eb26ab8
 _LAPLACES = {False: (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0), True: (0.0, 0.02, 0.1, 0.5)}  # paired
