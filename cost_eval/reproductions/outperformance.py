@@ -9,6 +9,7 @@ __all__ = ['SETS', 'rate_forms', 'table_2', 'table_3', 'section_2_4', 'figure_1'
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #368d565b
 from functools import lru_cache, partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -104,19 +105,17 @@ def table_3():
 @reproduces("outperformance", "section2.4")
 def section_2_4():
     "Section 2.4: the range of the normalized area"
-    least = [worst_auc(kind, 0.3) / ideal_auc(kind, 0.3) for kind in _CURVE_NAMES.values()]
-    notes = {f"{name}:*": f"smallest NAUC {nauc:.3f}" for name, nauc in zip(_CURVE_NAMES, least)}
-    return Reproduction([Margin(0.001 - nauc) for nauc in least], notes=notes)
+    return [Margin(0.001 - worst_auc(kind, 0.3) / ideal_auc(kind, 0.3)) for kind in _CURVE_NAMES.values()]
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #21fc6dbe
-def _plot_five(ax, curves, xlabel):
-    "Curves (x, y) for the prevalences .1 to .5, the darker the larger, and the prevalence on each."
+def _plot_five(ax, x, y, xlabel):
+    "Curves for the prevalences .1 to .5, (n, 5), the darker the larger, and the prevalence on each."
     colors = "#b5d5f2", "#86bbe9", COLORS[0], "#2a6aa6", "#17406a"
     look = {"ha": "center", "va": "center", "fontsize": 9, "bbox": {"fc": "white", "ec": "none", "pad": 0.5}}
-    for k, ((x, y), color) in enumerate(zip(curves, colors)):
-        ax.plot(x, y, color=color, ls="-")
-        middle = np.interp(0.3 + 0.12 * k, y, x), 0.3 + 0.12 * k
-        ax.text(*middle, f"{'' if k else 'π = '}{(k + 1) / 10}", color=readable(color), **look)
+    for k, curve in enumerate(zip(*(each.T for each in np.broadcast_arrays(x, y)))):
+        ax.plot(*curve, color=colors[k], ls="-")
+        middle = np.interp(0.3 + 0.12 * k, *curve[::-1]), 0.3 + 0.12 * k
+        ax.text(*middle, f"{'' if k else 'π = '}{(k + 1) / 10}", color=readable(colors[k]), **look)
     ax.set(xlabel=xlabel, ylabel="outperformance score", xlim=(0, 1), ylim=(0, 1.02))
 
 
@@ -159,26 +158,10 @@ def _plot_figure_1():
     for ax, pi in zip(axes, (0.1, 0.5)):
         plot_unit_square("f_beta", 0.6, pi, ax=ax)
         ax.set_title(f"prevalence {pi}: beats {outperformance('f_beta', 0.6, pi):.0%}")
-    f1 = np.linspace(0, 1, 201)
-    _plot_five(axes[2], [(f1, outperformance("f_beta", f1, pi)) for pi in _GROWING], "F1")
+    f1 = np.linspace(0, 1, 201)[:, None]
+    _plot_five(axes[2], f1, outperformance("f_beta", f1, _GROWING), "F1")
     axes[2].axvline(0.6, color="0.4", lw=0.8, ls=":")
     return fig
-
-# %% ../../nbs/59_outperformance_reproduced.ipynb #0f056379
-def _draw_tree_diagram(ax):
-    "Nodes E1 to E7 of a binary tree, root on top."
-    for k in range(1, 8):
-        level = k.bit_length() - 1
-        x, y = (k + 0.5) / 2**level - 1, -level
-        if k > 1:
-            above = (k // 2 + 0.5) * 2 / 2**level - 1, y + 0.83
-            ax.annotate("", (x, y + 0.17), above, arrowprops={"arrowstyle": "->", "color": "0.4"})
-        edge = (COLORS[2], "0.4", "0.65")[level]
-        box = {"boxstyle": "circle", "facecolor": "white", "edgecolor": edge, "linewidth": 2}
-        ax.text(x, y, f"$E_{{{k}}}$", ha="center", va="center", fontsize=12, color="black", bbox=box)
-    ax.text(0.02, -2.65, "left child: smaller α, larger β; right child: the reverse", fontsize=9)
-    ax.set(xlim=(0, 1), ylim=(-2.8, 0.5), title="depth 3")
-    ax.axis("off")
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #c2c16fe3
 @reproduces("outperformance", "figure2", how="simulation")
@@ -191,10 +174,10 @@ def figure_2():
 
 def _plot_figure_2():
     use_style()
-    fig, (left, right) = pyplot().subplots(1, 2, figsize=(9.2, 4), width_ratios=(1.3, 1))
-    _draw_tree_diagram(left)
-    plot_tree_curves("roc", n_curves=60, depth=3, boxes=3, rng=3, ax=right)
-    right.set_title("sixty curves, one with its boxes")
+    fig, axes = pyplot().subplots(1, 2, figsize=(9.2, 4))
+    for ax, n_curves, title in zip(axes, (1, 60), ("one curve with its boxes", "sixty curves")):
+        plot_tree_curves("roc", n_curves=n_curves, depth=3, boxes=3, rng=3, ax=ax)
+        ax.set_title(title)
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #07b57751
@@ -203,32 +186,21 @@ def figure_3():
     "Figure 3 and Example 3: scores for the precision-recall curve"
     areas, errors = outperformance_curve_auc("pr", 0.6, _GROWING, return_error=True)
     points = outperformance_curve_point("pr", 0.8, 0.5, _GROWING)
-    area = "OPS of AUC(PRC)=0.6/0.1"
-    ours = {
-        area: areas[0],
-        "OPS of precision=0.5 at recall=0.8/0.1": points[0],
-        "the score of AUC(PRC) = 0.6 falls as the prevalence grows": Margin(
-            -np.diff(areas).max(), 2 * errors.max()
-        ),
-        "the score of precision 0.5 at recall 0.8 falls as the prevalence grows": Margin(
-            -np.diff(points).max()
-        ),
-    }
-    return Reproduction(ours, _plot_figure_3, error={area: errors[0]})
+    falls = Margin(-np.diff(areas).max(), 2 * errors.max()), Margin(-np.diff(points).max())
+    ours = [areas[0], points[0], *falls]
+    return Reproduction(ours, _plot_figure_3, error={"OPS of AUC*": errors[0]})
 
 
 def _plot_figure_3():
     use_style()
     fig, axes = pyplot().subplots(1, 2, figsize=(9.2, 3.8), sharey=True)
-    curves: tuple = ([], [])
-    for pi in _GROWING:
-        area = np.linspace(worst_auc("pr", pi), 1, 151)
-        curves[0].append((area, outperformance_curve_auc("pr", area, pi, n_curves=1 << 14)))
-        precision = np.linspace(pi * 0.8 / (pi * 0.8 + 1 - pi) + 1e-9, 1, 301)
-        curves[1].append((precision, outperformance_curve_point("pr", 0.8, precision, pi)))
-    for ax, five, x in zip(axes, curves, ("area under the PRC", "precision at recall 0.8")):
-        _plot_five(ax, five, x)
-        ax.label_outer()
+    area = np.linspace(worst_auc("pr", _GROWING), 1, 151)
+    scores = outperformance_curve_auc("pr", area, _GROWING, n_curves=1 << 14)
+    _plot_five(axes[0], area, scores, "area under the PRC")
+    found = np.linspace(0.8 * _GROWING / (1 - 0.2 * _GROWING) + 1e-9, 1, 301)
+    scores = outperformance_curve_point("pr", 0.8, found, _GROWING)
+    _plot_five(axes[1], found, scores, "precision at recall 0.8")
+    axes[1].label_outer()
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #dee5726d
@@ -387,17 +359,13 @@ def rule_scores(rule, depth, n_curves=8192) -> tuple:
 @reproduces("outperformance", "section3.3", shares="trees", how="simulation")
 def section_3_3():
     "Section 3.3: areas of linearly connected points"
-    target = np.array(list(published_areas().values()))
-    scores = {depth: rule_scores("trapezoid", depth) for depth in (7, 8, 9)}
-    scores["the limit"] = [outperformance_curve_auc(*area) for area in published_areas()], scores[9][1]
-    ours, notes = {}, {}
-    for curve, part in (("PRC", slice(6)), ("lift", slice(6, 12))):
-        off = {depth: np.abs(found - target)[part].max() for depth, (found, _) in scores.items()}
-        depth = min(off, key=off.get)
-        cell = f"{curve}: linearly connected points give the six OPS(AUC) within .005 (depths 7 to 9, limit)"
-        ours[cell] = Margin(0.005 - off[depth], scores[depth][1][part].max())
-        notes[cell] = f"largest residual {off[depth]:.4f}, at the best depth: {depth}"
-    return Reproduction(ours, notes=notes)
+    target, margins = np.array(list(published_areas().values())), []
+    scores = [rule_scores("trapezoid", depth) for depth in (7, 8, 9)]
+    scores.append(([outperformance_curve_auc(*area) for area in published_areas()], scores[-1][1]))
+    for part in (slice(6), slice(6, 12)):
+        off, error = min((np.abs(found - target)[part].max(), each[part].max()) for found, each in scores)
+        margins.append(Margin(0.005 - off, error))
+    return margins
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b7f4b65c
 @lru_cache(1)
@@ -421,24 +389,19 @@ def scores_compared():
         found[cell] = score, off / 3 + error
     causes = {
         f"{rule} areas, depth {depth}": dict(zip(areas, rule_scores(rule, depth)[0]))
-        for rule in ("step", "trapezoid")
-        for depth in (7, 8, 9)
+        for rule, depth in product(("step", "trapezoid"), (7, 8, 9))
     }
     pair = [f"table7/Loan {name}/OPS(Precision)" for name in ("Low-income", "Risky")]
     other = dict(zip(pair, pair[::-1]))  # each has the number of the other
-    return _beside(
-        paper,
-        found,
-        trivial={"*/OPS(AUC)": 0.5},
-        causes=causes,
-        basis=dict.fromkeys(pair, "own inputs"),
-        with_cause={cell: found[place][0] for cell, place in other.items()},
-        notes={
-            c: f"interchanged in print: with_cause is the score of {p.split('/')[1]}"
-            for c, p in other.items()
-        },
-        how={"*/Lift": "fitted"},
-    )
+    note = "interchanged in print: with_cause is the score of {}".format
+    known = {
+        "trivial": {"*/OPS(AUC)": 0.5},
+        "basis": dict.fromkeys(pair, "own inputs"),
+        "with_cause": {cell: found[place][0] for cell, place in other.items()},
+        "notes": {cell: note(place.split("/")[1]) for cell, place in other.items()},
+        "how": {"*/Lift": "fitted"},
+    }
+    return _beside(paper, found, causes=causes, **known)
 
 
 def _score_item(item):
@@ -480,16 +443,15 @@ def section_4_3():
     "Sections 3.1, 4.2 and 4.3: metrics that rank oppositely, and scores that do not"
     best = [_ranked("table8", column)[0] for column in ("AUC(Lift)", "NAUC(Lift)")]
     ours = {
-        "AUC(Lift) is best on the heart's General set, NAUC(Lift) on Hospital": best
-        == ["General", "Hospital"]
+        "AUC(Lift) is best on the heart's General set, NAUC(Lift) on Hospital": best == [*SETS["Heart"][::2]]
     }
-    for words, item, *columns in (
-        ("AUC(Lift) and NAUC(Lift) rank the loan's sets oppositely", "table9", "AUC(Lift)", "NAUC(Lift)"),
-        ("lift and precision at 500 rank the heart's sets oppositely", "table8", "Lift", "Precision"),
-        ("lift and precision at 500 rank the loan's sets oppositely", "table9", "Lift", "Precision"),
-    ):
-        one, other = (_ranked(item, column) for column in columns)
-        ours[words] = one == other[::-1]
+    oppositely = {
+        "AUC(Lift) and NAUC(Lift) rank the loan's sets": ("table9", "AUC(Lift)", "NAUC(Lift)"),
+        "lift and precision at 500 rank the heart's sets": ("table8", "Lift", "Precision"),
+        "lift and precision at 500 rank the loan's sets": ("table9", "Lift", "Precision"),
+    }
+    for words, (item, one, other) in oppositely.items():
+        ours[f"{words} oppositely"] = _ranked(item, one) == _ranked(item, other)[::-1]
     rising = sorted(SETS["Heart"], key=lambda name: -_prevalence(f"Heart {name}"))
     falls = all(_ranked("table6", column) == rising for column in ("AUC(PRC)", "Precision"))
     ours["AUC(PRC) and precision at recall 0.9 fall with the heart's prevalence"] = falls
@@ -578,33 +540,34 @@ def _drawn_prevalences(task, number, size, n=40) -> np.ndarray:
 _described = partial(reproduces, "outperformance", needs=("heart", "loan"), how="description")
 
 
-@_described("table4")
-def table_4(data_dir=None):
-    "Table 4: sizes and prevalences of the test sets"
-    ours = {}
+def _shares(data_dir) -> dict:
+    "Test set -> its prevalence, drawn where the paper drew."
+    found = {}
     for data, names in SETS.items():
         task = _load_task(data.lower(), data_dir)
         for i, (name, size) in enumerate(zip(names, _table_4_row(data.lower(), "Size"))):
-            ours[f"{data} {name}/Sample Size"] = size
-            ours[f"{data} {name}/Prevalence"] = 0.3 if i == 2 else _drawn_prevalences(task, i, int(size))
-    return Reproduction(ours, how=_of_a_sample(task, "Prevalence"))
+            found[f"{data} {name}"] = 0.3 if i == 2 else _drawn_prevalences(task, i, int(size))
+    return found
 
 
 def _of_a_sample(task, column) -> dict:
     "How loan rows were obtained that need no model: the error of the sample is in their band."
     return {f"Loan {name}/{column}": "sample" for name in SETS["Loan"][:2]} if task.scale < 1 else {}
 
+
+@_described("table4")
+def table_4(data_dir=None):
+    "Table 4: sizes and prevalences of the test sets"
+    ours = {f"{name}/Prevalence": share for name, share in _shares(data_dir).items()}
+    ours |= {cell: size for cell, size in _numbers("table4").items() if cell.endswith("Size")}
+    return Reproduction(ours, how=_of_a_sample(_load_task("loan", data_dir), "Prevalence"))
+
 # %% ../../nbs/59_outperformance_reproduced.ipynb #18db4a3c
 @_described("section4")
 def section_4(data_dir=None):
     "Section 4: the data sets in words"
     tasks = {data: _load_task(data.lower(), data_dir) for data in SETS}
-    shares = table_4(data_dir).ours.items()
-    ours = {
-        cell.replace("Prevalence", "positive, per cent"): 100 * share
-        for cell, share in shares
-        if cell.endswith("Prevalence")
-    }
+    ours = {f"{name}/positive, per cent": 100 * share for name, share in _shares(data_dir).items()}
     ours |= {f"{data}/records": len(task.y) for data, task in tasks.items()}
     heart, loan = (task.columns for task in tasks.values())  # the loan's number was left out at loading
     features = lambda heart, loan: {"Heart/features": heart, "Loan/features": loan}
@@ -745,22 +708,18 @@ def _trained(data, data_dir, budget) -> _Trained:
     return train(data, data_dir, budget, part=_PARTS.get((data, budget), 1.0))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #aa62b17d
-_SAID = {  # of three test sets: by how much it holds
-    "Elder below General": lambda general, elder, hospital: general - elder,
-    "Elder below Hospital": lambda general, elder, hospital: hospital - elder,
-    "General above Hospital": lambda general, elder, hospital: general - hospital,
-    "General and Hospital closer to each other than to Elder": lambda general, elder, hospital: (
-        np.minimum(general, hospital) - elder - np.abs(general - hospital)
+_SAID = {  # of general, elder or low-income, hospital or risky: by how much it holds
+    "Elder below General": lambda g, e, h: g - e,
+    "Elder below Hospital": lambda g, e, h: h - e,
+    "General above Hospital": lambda g, e, h: g - h,
+    "General and Hospital closer to each other than to Elder": lambda g, e, h: (
+        np.minimum(g, h) - e - np.abs(g - h)
     ),
-    "General and Hospital within .01": lambda general, elder, hospital: 0.01 - np.abs(general - hospital),
-    "Hospital above Elder above General": lambda general, elder, hospital: np.minimum(
-        hospital - elder, elder - general
-    ),
-    "General above Elder and Hospital": lambda general, elder, hospital: (
-        general - np.maximum(elder, hospital)
-    ),
-    "Elder lowest": lambda general, elder, hospital: np.minimum(general, hospital) - elder,
-    "Risky lowest": lambda general, low, risky: np.minimum(general, low) - risky,
+    "General and Hospital within .01": lambda g, e, h: 0.01 - np.abs(g - h),
+    "Hospital above Elder above General": lambda g, e, h: np.minimum(h - e, e - g),
+    "General above Elder and Hospital": lambda g, e, h: g - np.maximum(e, h),
+    "Elder lowest": lambda g, e, h: np.minimum(g, h) - e,
+    "Risky lowest": lambda g, e, h: np.minimum(g, e) - h,
     "three sets within .05": lambda *three: 0.05 - np.ptp(three, axis=0),
 }
 
@@ -801,24 +760,17 @@ def _on_splits(item, data, plot=None, data_dir=None, budget="quick") -> Reproduc
             of_curve = f"{column} of {'PRC' if item < 'table8' else 'lift'}"
             ours[cell] = trained.values[column if column in trained.values else of_curve][:, i]
             trivial[cell] = _coins(column, _table_4_row(data, "Prevalence")[i])
-    basis, note = dict.fromkeys(ours, "sample") if trained.scale < 1 else {}, f"{len(trained.heights)} splits"
-    if trivial:
-        note += "; a published value is one split"
-        note += (
-            f"; trained on {_PARTS[data, budget]:.0%} of the training rows"
-            if (data, budget) in _PARTS
-            else ""
-        )
-        note += f"; {trained.scale:.0%} of the rows" if trained.scale < 1 else ""
-    name = f"outperformance/{item}"
-    found = {
-        "trivial": trivial,
-        "notes": notes,
-        "basis": basis,
-        "expected": expected(name) | expected(name, budget),
-    }
+    part, scale, name = _PARTS.get((data, budget), 1), trained.scale, f"outperformance/{item}"
+    note = f"{len(trained.heights)} splits" + "; a published value is one split" * bool(trivial)
+    note += f"; trained on {part:.0%} of the training rows" * (bool(trivial) and part < 1)
+    note += f"; {scale:.0%} of the rows" * (bool(trivial) and scale < 1)
+    basis, ranges = (
+        dict.fromkeys(ours, "sample") if scale < 1 else {},
+        expected(name) | expected(name, budget),
+    )
     rows = paper[paper["cell"].isin(list(ours))]
-    return Reproduction(compare(rows, ours, **found), partial(plot, trained) if plot else None, note)
+    table = compare(rows, ours, trivial=trivial, notes=notes, basis=basis, expected=ranges)
+    return Reproduction(table, partial(plot, trained) if plot else None, note)
 
 
 def _register(item, data, title, plot=None):
