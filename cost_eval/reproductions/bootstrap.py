@@ -366,33 +366,27 @@ def permuted(data: Population, rng=None) -> Population:
         decisions[own] = rng.permuted(decisions[own], axis=0)
     return data._replace(decisions=decisions)
 
-
-def _differences(data, other, n_sets):
-    "What the first classifiers cost more than the others, in test sets one after the other, (n, m) each."
-    return (own - theirs for own, theirs in zip(data.sets(n_sets), other.sets(n_sets)))
-
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #4a75494a
 def bdelta_accepts(data: Population, other: Population, laplace=0.0, n_sets=1000, rng=None) -> np.ndarray:
     "Does the BDELTACOST interval of each test set hold zero? `other`: the same points, other decisions."
     cells = data.costs[:, :, :, None] - data.costs[:, :, None, :]
-    return _all_held(_differences(data, other, n_sets), np.float32(0), cells, laplace, rng)
+    sets = (own - theirs for own, theirs in zip(data.sets(n_sets), other.sets(n_sets)))
+    return _all_held(sets, np.float32(0), cells, laplace, rng)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1c144c59
 @lru_cache(maxsize=None)
 def study(domain=0, seed=0, n_sets=1000, tests=True) -> SimpleNamespace:
     """Coverage and type I errors of ninety classifiers in one reconstruction: true_cost (m,), the mean and
-    the standard deviation of costs and differences in each test set, moments and differences (2, n_sets, m);
-    with `tests`, by test set, covered (BCOST, lambda .1) and accepted (BDELTACOST, equal costs, lambda 0).
+    the standard deviation of costs in each test set, moments (2, n_sets, m); with `tests`, by test set,
+    covered (BCOST, lambda .1) and accepted (BDELTACOST of equal classifiers, lambda 0).
     """
     data = population(domain, seed, 1000 * n_sets)
-    other, found = permuted(data, rng=[domain, seed, 1]), SimpleNamespace(true_cost=data.true_cost)
+    moments = [(own.mean(axis=0), own.std(axis=0, ddof=1)) for own in data.sets(n_sets)]
+    found = SimpleNamespace(true_cost=data.true_cost, moments=np.stack(moments, axis=1))
     if tests:
         rng = np.random.default_rng([domain, seed, 2])
         found.covered = bcost_holds(data, 0.1, n_sets, rng)
-        found.accepted = bdelta_accepts(data, other, 0.0, n_sets, rng)
-    moments = lambda sets: np.stack([(s.mean(axis=0), s.std(axis=0, ddof=1)) for s in sets], axis=1)
-    found.moments = moments(data.sets(n_sets))
-    found.differences = moments(_differences(data, other, n_sets))
+        found.accepted = bdelta_accepts(data, permuted(data, rng=[domain, seed, 1]), 0.0, n_sets, rng)
     return found
 
 
@@ -620,16 +614,10 @@ def _normal_holds(moments, value, reading, n=1000):
     return np.abs(mean - value) <= norm.isf(0.025) * _READINGS[reading](s, n)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #2e2034fa
-def normal_table(done, what="covered"):
-    """Share of test sets by reading and cost model: that hold the true cost, or (equal costs) that do
-    not reject.
-    """
-    pairs = [(s.moments, s.true_cost) if what == "covered" else (s.differences, 0.0) for s in done]
-    rows = {
-        r: np.mean([by_model(_normal_holds(*pair, r)).mean(axis=(0, 2)) for pair in pairs], axis=0)
-        for r in _READINGS
-    }
-    return pandas().DataFrame(rows, index=MODELS).T
+def normal_table(done):
+    "Share of test sets that hold the true cost, by reading and cost model."
+    shares = lambda r: [by_model(_normal_holds(s.moments, s.true_cost, r)).mean(axis=(0, 2)) for s in done]
+    return pandas().DataFrame({r: np.mean(shares(r), axis=0) for r in _READINGS}, index=MODELS).T
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #abdb07d4
 _SHARES = (
