@@ -603,8 +603,9 @@ def _measure(y, scores, threshold, top) -> tuple:
         "Precision of lift": best * pi,
     }
     values |= {name: score(values[of]) for name, (of, score) in _follows(pi, share).items()}
-    for name, curve, of in (("PRC", "pr", "AUC(PRC)"), ("lift", "lift", "AUC(Lift)")):
-        values[f"OPS(AUC) of {name}"] = outperformance_curve_auc(curve, values[of], pi, n_curves=1 << 13)
+    for name, curve in (("PRC", pr), ("lift", lift)):
+        area = curve.auc()
+        values[f"OPS(AUC) of {name}"] = outperformance_curve_auc(curve.kind, area, pi, n_curves=1 << 13)
     return values, (pr, lift)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #84a69d9e

@@ -394,10 +394,9 @@ def _setting_scores(data_dir) -> dict:
         "200 customers, their own mean": (revenues, revenues),
         "delta_a without P_eff = 0.25": (mean + 4 * (revenues - mean), everyone),
     }
-    scores = {}
+    scores, at = {}, ((0.2, 0.5, 0.8), STUDY_GRID)
     for name, (sample, population) in readings.items():
-        how = {"metrics": "weighted_accuracy", "population": population, "rng": 0}
-        ours = cost_correlation(sample, (0.2, 0.5, 0.8), STUDY_GRID, **how)
+        ours = cost_correlation(sample, *at, metrics="weighted_accuracy", population=population, rng=0)
         scores[name] = float(np.sqrt((_beside_published("fig1", ours, data_dir)["z"] ** 2).mean()))
     return scores
 
