@@ -1370,7 +1370,8 @@ class TooFew(ValueError):
 def estimand(what: str, one: str, cap=None) -> str:
     "What an interval is for, where amounts, weights or sizes differ: these rows, or a population with a cap."
     if cap is None:
-        return f"The {what} are those of these rows: nothing is claimed of a population with larger ones."
+        fixed = f"The {what} are those of these rows, labels and decisions are drawn anew"
+        return f"{fixed}: nothing is claimed of a population with larger ones."
     return f"For a population in which no {one} exceeds {short(float(cap))}."
 
 # %% ../nbs/00_core.ipynb #934c125e

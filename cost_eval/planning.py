@@ -18,7 +18,6 @@ __all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'Confidence
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import NamedTuple
 

@@ -436,7 +436,8 @@ def scoreboard(project):
     grouped = lambda names: ", ".join(dict.fromkeys(re.sub("/.*", "/*", name) for name in names))
     for paper, rows in items.groupby(items.index.str.partition("/").get_level_values(0), sort=False):
         stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
-        link = lambda name, title: f"[{title}]({stem}.ipynb#{slug(ITEMS[name].function.__name__)})" if stem else title
+        of = lambda name: getattr(ITEMS[name].function, "func", ITEMS[name].function)  # a loop registers partial ones
+        link = lambda name, title: f"[{title}]({stem}.ipynb#{slug(of(name).__name__)})" if stem else title
         lines = [f"| {link(name, cell(row.title))} | {row.rows} | {grouped(ITEMS[name].needs)} |" for name, row in rows.iterrows()]
         parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\nAn item's title leads to the cell that computes it.\n\n"
                      "| item | rows | data |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n")
