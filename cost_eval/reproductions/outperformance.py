@@ -417,9 +417,8 @@ for _item, _curve, _data in (
     ("table8", "lift", "heart"),
     ("table9", "lift", "loan"),
 ):
-    _says = (
-        f"Table {_item[-1]}: scores{', areas and lifts' * (_curve == 'lift')} of the {_curve} curve, {_data}"
-    )
+    _what = "scores, areas and lifts" if _curve == "lift" else "scores"
+    _says = f"Table {_item[-1]}: {_what} of the {_curve} curve, {_data}"
     reproduces("outperformance", _item, shares="trees", title=_says)(partial(_score_item, _item))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b3dc6139
