@@ -712,11 +712,8 @@ def powers(budget="quick"):
     of the test sets.
     """
     most, few, shares = (500, 125, _SHARES) if budget == "full" else (100, 100, _FEW_SHARES)
-    domains = optional_import("tqdm", extra="book").tqdm(
-        range(len(DOMAINS)), desc="domains", leave=False, disable=None
-    )
     size = lambda domain: (few, 1) if domain or budget == "quick" else (most, 5)
-    return [power(domain, *size(domain), shares) for domain in domains]
+    return [power(domain, *size(domain), shares) for domain, _ in _reconstructions(1)]
 
 
 def half_power(shares, rates):

@@ -682,9 +682,8 @@ def train(data, data_dir=None, budget="quick", part=1.0, settings="small steps")
     ImportError
         without xgboost
     """
-    seeds = optional_import("tqdm", extra="book").tqdm(
-        range(_SPLITS[data][budget]), desc=f"training on {data}", leave=False, disable=None
-    )
+    trange = optional_import("tqdm", extra="book").trange
+    seeds = trange(_SPLITS[data][budget], desc=f"training on {data}", leave=False, disable=None)
     splits = [_fit_split(data, data_dir, seed, part, settings) for seed in seeds]
     names = splits[0][0][0]
     values = {name: np.array([[of[name] for of, _ in split] for split in splits]) for name in names}

@@ -49,8 +49,8 @@ NAMES = dict(zip(_PAPERS.split(","), STUDY_METRICS))  # in the paper: in METRICS
 LABELS = {name: label for label, name in NAMES.items()}
 
 
-def printed(tp, fp, fn, tn, fn_cost=1.0, fp_cost=1.0, unavoidable=0.0) -> dict:
-    "The metrics of Table 2 but H, as printed."
+def printed(tp, fp, fn, tn, fn_cost=1.0, fp_cost=1.0, unavoidable=0.0, e=0.0) -> dict:
+    "The metrics of Table 2 but H, as printed; e is what the authors' code adds to some denominators."
     p, n, t, w = tp + fn, fp + tn, tp + fp + fn + tn, fn_cost / (fn_cost + fp_cost)
     worse, big_p, big_n = np.maximum(fp, fn), np.maximum(p, tp + fp), np.maximum(n, tn + fn)
     bill, most = fn_cost * fn + fp_cost * fp + unavoidable, fn_cost * p + fp_cost * n
@@ -58,20 +58,20 @@ def printed(tp, fp, fn, tn, fn_cost=1.0, fp_cost=1.0, unavoidable=0.0) -> dict:
     return {
         "accuracy": (tp + tn) / t,
         "recall": tp / p,
-        "precision": tp / (tp + fp),
+        "precision": tp / (tp + fp + e),
         "specificity": tn / n,
-        "NPV": tn / (tn + fn),
+        "NPV": tn / (tn + fn + e),
         "F-measure": 2 * tp / (tp + p + fp),
         "informedness": tp / p - fp / n,
-        "markedness": tp / (tp + fp) - fn / (tn + fn),
-        "MCC": (tp * tn - fp * fn) / np.sqrt((tp + fp) * p * n * (tn + fn)),
+        "markedness": tp / (tp + fp + e) - fn / (tn + fn + e),
+        "MCC": (tp * tn - fp * fn) / (np.sqrt((tp + fp) * p * n * (tn + fn)) + e),
         "kappa": 2 * (tp * tn - fn * fp) / ((tp + fp) * n + p * (fn + tn)),
         "G-mean": np.sqrt(tp * tn / (p * n)),
         "ROC-AUC": (tp / p + tn / n) / 2,
         "CBA": (tp / big_p + tn / big_n) / 2,
         "IAM": (tp - worse) / (2 * big_p) + (tn - worse) / (2 * big_n),
-        "P4": 4 * tp * tn / (4 * tp * tn + (tp + tn) * (fp + fn)),
-        "B-ROC": (tp / p + tp / (fp + tp)) / 2,
+        "P4": 4 * tp * tn / (4 * tp * tn + (tp + tn) * (fp + fn) + e),
+        "B-ROC": (tp / p + tp / (tp + fp + e)) / 2,
         "WCA": w * tp / p + (1 - w) * tn / n,
         "WRA": 4 * n / p * fp_cost / fn_cost * (tp / p - fp / n) / (1 + skew) ** 2,
         "ACD": np.sqrt((1 - (tp + tn) / (p + n)) ** 2 + (bill / most) ** 2),
@@ -97,14 +97,13 @@ def _ranges() -> dict:
     least, most = 2.0 * 20 + 1.0 * 80, 12.0 * 20 + 4.0 * 80
     msu = METRICS["mean_subjective_utility"](wrong, np.array([[1, 4], [12, 2]]))
     normalized = 1 - (most - least) / (10 * 20 + 3 * 80 - least)
-    gaps = {
-        "MSU: at least -TCC_min/TCC_max": abs(msu + least / most),
-        "B-ROC: 'everybody positive' lies at (1, 1)": METRICS["precision"](everybody),
-        "WA = 1 - (TCC - TCC_min)/(TCC_max - TCC_min) with the printed TCC_max": abs(
-            weighted_accuracy(wrong, 10 / 13) - normalized
-        ),
-    }
-    return {cell: Margin(1e-9 - gap) for cell, gap in gaps.items()}
+    gaps = (
+        abs(msu + least / most),
+        METRICS["precision"](everybody),
+        abs(weighted_accuracy(wrong, 10 / 13) - normalized),
+    )
+    cells = published("weighted_accuracy", "table2")["cell"][-3:]
+    return {cell: Margin(1e-9 - gap) for cell, gap in zip(cells, gaps)}
 
 
 @reproduces("weighted_accuracy", "table2")
@@ -159,11 +158,13 @@ def equation_13():
         for c in found.constraints
         if np.isclose(c.bound, ends.get(c.kind, np.nan))
     ]
-    ours = {f"{kind} bound": end for kind, end in ends.items()}
-    for cell in ("lower bound from Mbad- <= Mbad+", "upper bound from M+ <= Mbad"):
-        ours[cell] = cell in sources
-    ours |= {f"weights left at alpha {a:g} with ranking (12)": not ask(a).empty for a in (0.5, 0.75)}
-    return ours | {f"bankruptcy, v = {v}": cost_weight(v, 1) for v in (35, 10, 50)}
+    return [
+        *ends.values(),
+        "lower bound from Mbad- <= Mbad+" in sources,
+        "upper bound from M+ <= Mbad" in sources,
+        *(not ask(alpha).empty for alpha in (0.5, 0.75)),
+        *(cost_weight(v, 1) for v in (35, 10, 50)),  # bankruptcy
+    ]
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #6e403233
 #| code-fold: true
@@ -242,17 +243,8 @@ def _with_broken_ties(name: str, c: BinaryCounts, weight: float, data_dir=None):
     "A metric as the authors' code has it: 1e-9 added to denominators, sums for integrals."
     if name in _UNCERTAIN:
         return _beta_sums(name, c, *_study_beta(weight, True, data_dir))
-    e = 1e-9
-    prec, fnr = c.tp / (c.tp + c.fp + e), c.fn / (c.tn + c.fn + e)
-    product = 4 * c.tp * c.tn
-    return {
-        "precision": prec,
-        "npv": c.tn / (c.tn + c.fn + e),
-        "markedness": prec - fnr,
-        "b_roc": (c.tpr + prec) / 2,
-        "p4": product / (product + (c.tp + c.tn) * (c.fp + c.fn) + e),
-        "mcc": (c.tp * c.tn - c.fp * c.fn) / (np.sqrt((c.tp + c.fp) * c.p * c.n * (c.tn + c.fn)) + e),
-    }[name]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of the others
+        return printed(c.tp, c.fp, c.fn, c.tn, e=1e-9)[LABELS[name]]
 
 
 def _published_form(name: str, data_dir=None):
@@ -437,14 +429,14 @@ def _printed_tables(p, n, weight, data_dir=None) -> dict:
     counts, ratio = BinaryCounts(tp, fp, p - tp, n - fp), weight / (1 - weight)
     w = ratio / (ratio + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = printed(tp, fp, p - tp, n - fp, ratio, 1.0)
+        values = printed(tp, fp, p - tp, n - fp, ratio, 1.0, e=1e-9)
     values |= {
         "F1": 2 * tp / (2 * tp + fp + (p - tp)),
         "WA": (w * tp + (1 - w) * (n - fp)) / (w * p + (1 - w) * n),
         "H": METRICS["accuracy"](counts),
         "ACD": -values["ACD"],  # larger is better
     }
-    values |= {LABELS[name]: _with_broken_ties(name, counts, weight, data_dir) for name in _TIES_BROKEN}
+    values |= {LABELS[name]: _with_broken_ties(name, counts, weight, data_dir) for name in _UNCERTAIN}
     dense = lambda v: np.unique(np.round(v / np.abs(v).max(), 12), return_inverse=True)[1].reshape(v.shape)
     return {label: dense(values[label]) if label in _SUMS else values[label] for label in NAMES}
 
