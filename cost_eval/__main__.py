@@ -77,13 +77,11 @@ def _reproduce(arguments):
 def _list(arguments):
     "List what can be reproduced."
     optional_import("matplotlib", extra="book")
-    broken = reproduce.discover()
-    for item in reproduce.select(arguments.items, broken):
+    reproduce.discover()
+    for item in reproduce.select(arguments.items):
         needs = f"  (needs {', '.join(item.needs)})" if item.needs else ""
         print(f"{item.name:36} {item.budget:6} {item.title}{needs}")
-    for result in broken:
-        print(f"{result.name:36} failed {result.note.partition(chr(10))[0]}", file=sys.stderr)
-    return int(bool(broken))
+    return 0
 
 # %% ../nbs/95_judge.ipynb #404a9e24
 def _data_list(arguments):

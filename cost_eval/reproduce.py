@@ -249,7 +249,6 @@ def compare(
     causes: Mapping[str, Mapping[Any, Any]] | None = None,
     with_cause: Mapping | None = None,
     notes: Mapping | None = None,
-    reasons: Mapping | None = None,
     how: Mapping[Any, str] | None = None,
 ) -> DataFrame:
     """Published against recomputed rows, each with its outcome.
@@ -283,8 +282,6 @@ def compare(
         cell -> a number to show beside ours, such as a mended one; it decides nothing
     notes : mapping, optional
         remarks
-    reasons : mapping, optional
-        why a row may stay open; an open row without one fails the run
     how : mapping, optional
         how ours was obtained, a key of `HOW`; default "sample" or "stand-in" for other data, "named change"
         for a row that is caused, else "as the text says"
@@ -311,8 +308,8 @@ def compare(
     mended = _by_cell("with_cause", with_cause or {}, cells)
     ranges = _ranges(published) | _by_cell("expected", expected or {}, cells)
     bases = _known_of(published, "basis") | _by_cell("basis", basis or {}, cells)
-    remarks = _known_of(published, "note") | _texts("notes", notes or {}, cells)
-    allowed = _known_of(published, "reason") | _texts("reasons", reasons or {}, cells)
+    remarks = _known_of(published, "note") | _by_cell("notes", notes or {}, cells)
+    allowed = _known_of(published, "reason")  # why a row may stay open; one without a reason fails the run
     findings = _known_of(published, "finding")
     ways = {cell: "sample" for cell, one in bases.items() if one == "sample"}
     ways |= _by_cell("how", how or {}, cells)
@@ -494,14 +491,6 @@ def _known(argument, given, cells):
         raise ValueError(f"{argument}: no such published cell ({len(unknown)} in all): {nearest}")
 
 
-def _matching(argument, pattern, cells) -> list:
-    "Cells that a pattern matches."
-    matching = [cell for cell in cells if fnmatchcase(cell, pattern)]
-    if not matching:
-        raise ValueError(f"{argument}: {pattern!r} matches no published cell")
-    return matching
-
-
 def _by_cell(argument, given, cells) -> dict:
     "Cell -> value, the last pattern that matches a cell deciding."
     found, known = {}, set(cells)
@@ -509,17 +498,12 @@ def _by_cell(argument, given, cells) -> dict:
         if pattern in known:  # thousands of cells are named one by one
             found[pattern] = value
         elif cells:
-            found.update(dict.fromkeys(_matching(argument, pattern, cells), value))
+            matching = [cell for cell in cells if fnmatchcase(cell, pattern)]
+            if not matching:
+                raise ValueError(f"{argument}: {pattern!r} matches no published cell")
+            found |= dict.fromkeys(matching, value)
     return found
 
-
-def _texts(argument, given, cells) -> dict:
-    "Cell -> all texts whose pattern matches."
-    found, known = dict[Any, list](), set(cells)
-    for pattern, text in given.items():
-        for cell in [pattern] if pattern in known else _matching(argument, pattern, cells):
-            found.setdefault(cell, []).append(text)
-    return {cell: "; ".join(texts) for cell, texts in found.items()}
 
 # %% ../nbs/91_reproduce.ipynb #01d0a1c0
 def unlisted(table: DataFrame) -> list:
@@ -888,26 +872,11 @@ def run_item(
     return replace(result, **outcome, seconds=time.perf_counter() - start)
 
 # %% ../nbs/91_reproduce.ipynb #97aacdca
-def discover() -> list[ItemResult]:
-    """Import every module of cost_eval.reproductions.
-
-    Returns
-    -------
-    list of ItemResult
-        a failed one for each module that cannot be imported
-    """
-    package, broken = importlib.import_module("cost_eval.reproductions"), []
+def discover() -> None:
+    "Import every module of cost_eval.reproductions, so that its items are registered."
+    package = importlib.import_module("cost_eval.reproductions")
     for module in pkgutil.iter_modules(package.__path__):
-        try:
-            importlib.import_module(f"{package.__name__}.{module.name}")
-        except Exception as error:
-            note = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
-            broken.append(
-                ItemResult(
-                    f"{module.name}/*", f"module {package.__name__}.{module.name}", "failed", note=note
-                )
-            )
-    return broken
+        importlib.import_module(f"{package.__name__}.{module.name}")
 
 
 _AUTHORS = {
@@ -943,7 +912,7 @@ def by_author(name: str) -> str:
     return _AUTHORS.get(near[0] if near else "", first) + slash + rest
 
 
-def select(patterns: str | Row[str] | None = None, broken: Sequence[ItemResult] = ()) -> list[Item]:
+def select(patterns: str | Row[str] | None = None) -> list[Item]:
     """Registered items by name.
 
     Parameters
@@ -951,8 +920,6 @@ def select(patterns: str | Row[str] | None = None, broken: Sequence[ItemResult] 
     patterns : str or sequence of str, optional
         papers, paper/item names or patterns such as `*/table1`; a paper may be called by its first author,
         as in `ferrer/table2`; default all
-    broken : sequence of ItemResult
-        modules that could not be imported, named in the error
 
     Returns
     -------
@@ -974,10 +941,7 @@ def select(patterns: str | Row[str] | None = None, broken: Sequence[ItemResult] 
         ]
         if not matching:
             known = [*dict.fromkeys(item.paper for item in ITEMS.values()), *ITEMS]
-            failed = "".join(
-                f"; {r.title} cannot be imported: {r.note.partition(chr(10))[0]}" for r in broken
-            )
-            raise ValueError(unknown_name(pattern, known, "item") + failed)
+            raise ValueError(unknown_name(pattern, known, "item"))
         chosen += [item for item in matching if item not in chosen]
     return chosen
 
@@ -1024,14 +988,15 @@ def run(
     if jobs == 0:
         raise ValueError("jobs: got 0, want the number of items to run at a time, or -1 for all processors")
     datasets.search_path(data_dir)  # complains about a directory that is not there
-    joblib, broken = optional_import("joblib", extra="book"), discover()
-    chosen = select(items, broken)
+    joblib = optional_import("joblib", extra="book")
+    discover()
+    chosen = select(items)
     if out is not None:
         writable(out)
     tasks = (joblib.delayed(_run_group)(group, budget, data_dir, out) for group in _groups(chosen))
     done = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
     found = {r.name: r for r in _watch(chain.from_iterable(done), len(chosen), progress)}
-    results = [found[item.name] for item in chosen] + ([] if items else broken)
+    results = [found[item.name] for item in chosen]
     if out is not None:
         rows(results).to_csv(Path(out) / _ROWS, index=False, lineterminator="\n")
     return results

@@ -172,7 +172,7 @@ def sets_exchanged(f):
     "Elder and General in each other's place."
     def trained(*a):
         found, order = f(*a), [1, 0, 2]
-        return found._replace(values=[[split[i] for i in order] for split in found.values],
+        return found._replace(values={name: each[:, order] for name, each in found.values.items()},
                               heights=found.heights[:, order], scores=found.scores[:, order])
     return trained
 
@@ -221,7 +221,8 @@ PLANTED = [
      lambda f: lambda *a: np.where(f(*a) == 3, 0, f(*a))),
     ("bootstrap/table4", "another order of the classes", md, "CLASS_SHARES",
      lambda f: (.4473, .2102, .2568, .0016, .0841)),
-    ("bootstrap/table4", "models exchanged", md, "_LIMITS", lambda f: f | {"M6": f["M7"], "M7": f["M6"]}),
+    ("bootstrap/table4", "models exchanged", md, "cost_limits",
+     lambda f: lambda model: f({"M6": "M7", "M7": "M6"}.get(model, model))),
     ("bootstrap/figure2", "lambda reversed", md, "rates",
      lambda f: lambda *a: (f(*a)[0], f(*a)[1][:, ::-1])),
     ("bootstrap/laplace", "lambda 0", md, "rates",
@@ -279,8 +280,8 @@ PLANTED = [
      lambda f: lambda n: f(n, 1e9)),
     ("weighted_accuracy/claims", "constant maps", lombardo, "_study", constant_maps),
     ("outperformance/table2", "an MCC that fits the print", zhao, "rate_forms", but(MCC=0.)),
-    ("outperformance/table3", "gain for lift", zhao, "_ideal_areas_printed",
-     lambda f: lambda pi: dict.fromkeys(f(pi), 1 - pi / 2)),
+    ("outperformance/table3", "gain for lift", zhao, "ideal_auc",
+     lambda f: lambda kind, pi: 1 - pi / 2),
     ("outperformance/section2.4", "worst areas of zero", zhao, "worst_auc", always(0.)),
     ("outperformance/figure1", "equation (7) without its corner", zhao, "_equation_7",
      lambda f: lambda mu, pi: (1 + pi) * mu / (2 * pi * (2 - mu))),
@@ -326,10 +327,10 @@ PLANTED = [
 @pytest.mark.parametrize("item, what, where, name, wrong", [case(*line) for line in PLANTED])
 def test_a_planted_error_is_noticed(monkeypatch, item, what, where, name, wrong):
     assert not result(item).fails, "before anything is planted"
-    zhao.areas_compared.cache_clear()
+    zhao.scores_compared.cache_clear()
     monkeypatch.setattr(where, name, wrong(getattr(where, name)))
     found = run_item(ITEMS[item])
-    zhao.areas_compared.cache_clear()
+    zhao.scores_compared.cache_clear()
     assert found.fails or (found.table["outcome"] != result(item).table["outcome"]).any(), found.counts
 
 
@@ -372,7 +373,7 @@ def test_ten_stumps_for_the_loan(monkeypatch):
     stumps = {"n_estimators": 10, "learning_rate": 0.1, "max_depth": 1}
     monkeypatch.setitem(zhao._SETTINGS, "ten stumps", stumps)
     monkeypatch.setattr(zhao, "_trained", lambda *a: zhao.train(*a, settings="ten stumps"))
-    found = zhao._trained_table("table7", "loan").ours
+    found = zhao._on_splits("table7-loan", "loan").ours
     if not stored_rows().query("item == 'outperformance/table7-loan'")["outcome"].eq("other data").all():
         pytest.skip("the paper's own loan data are at hand")
     assert (found["outcome"] == "open").sum() >= 6, found[["cell", "ours", "low", "high", "outcome"]]
@@ -389,14 +390,13 @@ def test_the_seeds_of_the_forests_are_not_chosen(monkeypatch):
         marwah._runs("KDD cup 99", budget)
         assert asked == list(range(n))
     monkeypatch.setattr(zhao, "_load_task", lambda *a: zhao._Task(None, None, None, 1.0, 0))
-    monkeypatch.setattr(zhao, "_set_sizes", lambda *a: [1, 1, 1])
     splits = []
 
     def stop(data, data_dir, seed, *rest):
         splits.append(seed)
         if seed == 5:
             raise RuntimeError
-        return .5, [({}, ()) for _ in range(3)]
+        return [({}, ()) for _ in range(3)]
 
     monkeypatch.setattr(zhao, "_fit_split", stop)
     with pytest.raises(RuntimeError):
