@@ -13,8 +13,8 @@ from .core import Axes, VBox
 
 # %% auto #0
 __all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'STYLE', 'display_name', 'contrast', 'ink', 'readable', 'use_style',
-           'ensure_axes', 'label_lines', 'note', 'name_rows', 'name_colors', 'save_figure', 'live_figure', 'slider',
-           'explorer', 'for_page']
+           'ensure_axes', 'label_lines', 'note', 'name_rows', 'name_colors', 'panels', 'save_figure', 'live_figure',
+           'slider', 'explorer', 'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
 import base64
@@ -418,6 +418,50 @@ def name_colors(ax: Axes, names: Mapping[str, Any], place: str = "above") -> Axe
         where, pack = {"loc": place}, boxes.VPacker(children=words, pad=0, sep=3)
     ax.add_artist(boxes.AnchoredOffsetbox(child=pack, frameon=False, pad=0, borderpad=0.4, **where))
     return ax
+
+# %% ../nbs/05_plotting.ipynb #02b67de0
+def panels(
+    draw: Callable[[Axes, Any], Any],
+    shown: Mapping[str, Any],
+    columns: int = 2,
+    size: tuple[float, float] = (9.4, 2.7),
+    **options: Any,
+) -> Any:
+    """A figure with a panel for each of several things; places that are left over stay empty.
+
+    Parameters
+    ----------
+    draw : callable
+        of the axes of a panel and of what it shows
+    shown : mapping
+        title of the panel -> what it shows
+    columns : int, default 2
+        panels in a row
+    size : tuple of float
+        width of the figure and height of a row, in inches
+    **options
+        of `matplotlib.pyplot.subplots`, such as `sharey`
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> fig = panels(lambda ax, height: ax.bar("a", height), {"small": 1, "large": 3}, sharey=True)
+    >>> [ax.get_title() for ax in fig.axes]
+    ['small', 'large']
+    """
+    rows = -(-len(shown) // columns)
+    fig, axes = pyplot().subplots(
+        rows, columns, figsize=(size[0], rows * size[1]), squeeze=False, **options
+    )
+    for ax, (title, one) in zip(axes.flat, shown.items()):
+        ax.set_title(title)
+        draw(ax, one)
+    for ax in axes.flat[len(shown) :]:
+        ax.set_axis_off()
+    return fig
 
 # %% ../nbs/05_plotting.ipynb #65c19b29
 def save_figure(fig: Any, path: str | Path) -> list[Path]:

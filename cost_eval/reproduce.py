@@ -12,11 +12,11 @@ from typing import Literal
 from .core import DataFrame, Numbers, Row
 
 # %% auto #0
-__all__ = ['OUTCOMES', 'GROUPS', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'CLAIMS', 'published', 'errata',
-           'expected', 'Margin', 'compare', 'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces',
-           'drawn_as_computed', 'ItemResult', 'beside_published', 'run_item', 'discover', 'by_author', 'select', 'run',
-           'writable', 'rows', 'stored_rows', 'board', 'places', 'by_paper', 'moved', 'scoreboard', 'sheet', 'listing',
-           'Record', 'stored_claims', 'claim']
+__all__ = ['OUTCOMES', 'GROUPS', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'CLAIMS', 'published', 'printed_numbers',
+           'errata', 'expected', 'Margin', 'compare', 'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces',
+           'ItemResult', 'beside_published', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'rows',
+           'stored_rows', 'board', 'places', 'by_paper', 'moved', 'scoreboard', 'sheet', 'listing', 'Record',
+           'stored_claims', 'claim']
 
 # %% ../nbs/91_reproduce.ipynb #d6773151
 import csv
@@ -44,7 +44,7 @@ import numpy as np
 from scipy import stats
 
 from . import datasets
-from .core import check_choice, every_digit, optional_import, pandas, unknown_name
+from .core import check_choice, every_digit, optional_import, pandas, stored_lines, unknown_name
 from .plotting import save_figure, use_style
 
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
@@ -122,6 +122,29 @@ def published(paper: str, item: str | None = None) -> DataFrame:
         return table.copy()
     check_choice(item, list(dict.fromkeys(table["item"])), "item")
     return table[table["item"] == item].reset_index(drop=True)
+
+
+@lru_cache(maxsize=None)
+def printed_numbers(paper: str, item: str) -> dict[str, float]:
+    """The published numbers of an item.
+
+    Parameters
+    ----------
+    paper, item : str
+        its name in two parts
+
+    Returns
+    -------
+    dict
+        cell -> number
+
+    Examples
+    --------
+    >>> printed_numbers("weighted_accuracy", "constants")["n_tot"]
+    200.0
+    """
+    table = published(paper, item)
+    return dict(zip(table["cell"], table["published"]))
 
 
 def _stored(name, **options) -> DataFrame:
@@ -589,6 +612,19 @@ class Item:
 
 
 ITEMS: dict[str, Item] = {}
+
+
+@lru_cache(maxsize=1)
+def _about_items() -> dict:
+    "paper/item -> its line in the table of titles and notes."
+    return {line["item"]: line for line in stored_lines("items")}
+
+
+def _said_of(name, what) -> str:
+    "Title or note of an item, where the table has it."
+    return _about_items().get(name, {what: ""})[what]
+
+
 _WAYS = ("data", "simulation", "arithmetic", "description")
 
 
@@ -623,7 +659,7 @@ def reproduces(
         or other printed numbers) or "description" (of the data); default "data" for an item that needs data,
         else "arithmetic"
     title : str, default ""
-        default the first line of the function's docstring
+        default what `published/items.csv` has, or the first line of the function's docstring
 
     Returns
     -------
@@ -638,6 +674,7 @@ def reproduces(
         For a function that does not take what it needs.
     """
     needs = (needs,) if isinstance(needs, str) else tuple(needs)
+    title = title or _said_of(f"{paper}/{item}", "title")
     for name in needs:
         datasets.data_set(name)
     check_choice(budget, BUDGETS, "budget")
@@ -654,37 +691,6 @@ def reproduces(
         return function
 
     return register
-
-
-def drawn_as_computed(what: str, drawn: Numbers, computed: Numbers, tolerance: float = 1e-9) -> None:
-    """Stop a reproduction whose picture shows something else than its rows.
-
-    Parameters
-    ----------
-    what : str
-        the curve or point, for the message
-    drawn : array
-        read off the lines of the figure
-    computed : array
-        what the rows were computed from
-    tolerance : float, default 1e-9
-        largest difference
-
-    Returns
-    -------
-    None
-        if they are the same
-
-    Raises
-    ------
-    ValueError
-        If they differ; the item has then "failed".
-    """
-    drawn, computed = np.asarray(drawn, float), np.asarray(computed, float)
-    if drawn.shape != computed.shape or not np.allclose(
-        drawn, computed, rtol=0, atol=tolerance, equal_nan=True
-    ):
-        raise ValueError(f"{what}: drawn {drawn.ravel()[:3]}..., computed {computed.ravel()[:3]}...")
 
 # %% ../nbs/91_reproduce.ipynb #dc8382e6
 @dataclass(frozen=True)
@@ -866,7 +872,7 @@ def run_item(
         table = beside_published(item, done, budget)
         figures = _named(done.figure) if draw else {}
         _close(figures)
-        outcome = {"state": "ran", "table": table, "figures": figures, "note": done.note}
+        outcome = {"state": "ran", "table": table, "figures": figures, "note": done.note or _said_of(item.name, "note")}
     except Exception as error:
         outcome = {"state": "failed", "note": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
     return replace(result, **outcome, seconds=time.perf_counter() - start)

@@ -25,8 +25,8 @@ from ..bootstrap import bcost, bootstrap_coverage
 from ..core import optional_import, pandas, pyplot
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions
-from ..plotting import COLORS, DASHES, LINES, name_colors, use_style
-from ..reproduce import Margin, Reproduction, published, reproduces
+from ..plotting import COLORS, DASHES, LINES, name_colors, panels
+from ..reproduce import Margin, Reproduction, printed_numbers, published, reproduces
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #6faf1a64
 def example_costs() -> CostMatrix:
@@ -126,7 +126,8 @@ class _Domain:
         middle = (edges[:-1] + edges[1:]) / 2
         at4 = 0.08 + area4**0.5 / 2, middle[host4]
         at3 = at4 if host3 == 4 else (0.75, middle[host3])
-        return edges, {k: _square(at, area) for k, at, area in ((4, at4, area4), (3, at3, p[3]))}
+        square = lambda at, area: tuple(c + sign * (area**0.5 / 2) for c in at for sign in (-1, 1))
+        return edges, {4: square(at4, area4), 3: square(at3, p[3])}
 
     def areas(self):
         "Area of each class: the strips, less the squares within them."
@@ -151,12 +152,6 @@ class _Domain:
         return labels
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #5a121e98
-def _square(centre, area):
-    "left, right, bottom, top"
-    half = area**0.5 / 2
-    return tuple(c + sign * half for c in centre for sign in (-1, 1))
-
-
 DOMAINS = (
     _Domain(((0.10, 1, 0.0), (0.12, 1, 0.1)), hosts=(1, 1)),
     _Domain(((0.06, 2, 0.3), (0.08, 2, 0.0)), hosts=(0, 1)),
@@ -172,46 +167,42 @@ def table_3():
     return 100 * DOMAINS[0].areas()
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8fb967c2
-def _plot_domains(n_grid=400):
-    "Class regions of the domains; returns the matplotlib Figure."
-    use_style()
-    fig, axes = pyplot().subplots(1, 5, figsize=(11, 2.5), sharex=True, sharey=True)
+def _draw_domain(ax, domain, n_grid=400):
+    "The regions of its classes, each with its number."
     side = (np.arange(n_grid) + 0.5) / n_grid
     points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     colors = ["1", "0.92", "0.82", COLORS[0], "0.65"]  # the rare class stands out
     listed = optional_import("matplotlib.colors", extra="book").ListedColormap(colors)
     look = {"origin": "lower", "extent": (0, 1, 0, 1), "cmap": listed, "interpolation": "nearest"}
-    for i, (ax, domain) in enumerate(zip(axes, DOMAINS)):
-        labels = domain.classify(points).reshape(n_grid, n_grid)
-        ax.imshow(labels, vmin=0, vmax=4, **look)
-        for k in range(5):
-            ax.contour(side, side, labels == k, levels=[0.5], colors="0.4", linewidths=0.6)
-            depth = ndimage.distance_transform_edt(np.pad(labels == k, 1))[1:-1, 1:-1]
-            x, y = points[depth.argmax()] + (0, 0.06 if k == 3 else 0)
-            ax.text(x, y, str(k), ha="center", va="center", weight="bold", color="black")
-        ax.grid(False)
-        ax.set(title=f"domain {i}", xlabel="feature 1", xticks=(0, 1), yticks=(0, 1))
-    axes[0].set_ylabel("feature 2")
-    return fig
+    labels = domain.classify(points).reshape(n_grid, n_grid)
+    ax.imshow(labels, vmin=0, vmax=4, **look)
+    for k in range(5):
+        ax.contour(side, side, labels == k, levels=[0.5], colors="0.4", linewidths=0.6)
+        depth = ndimage.distance_transform_edt(np.pad(labels == k, 1))[1:-1, 1:-1]
+        x, y = points[depth.argmax()] + (0, 0.06 if k == 3 else 0)
+        ax.text(x, y, str(k), ha="center", va="center", weight="bold", color="black")
+    ax.grid(False)
+    ax.set(xlabel="feature 1", ylabel="feature 2", xticks=(0, 1), yticks=(0, 1))
+    ax.label_outer()
+
+
+def _plot_domains():
+    "Class regions of the domains; returns the matplotlib Figure."
+    shown = {f"domain {i}": domain for i, domain in enumerate(DOMAINS)}
+    return panels(_draw_domain, shown, 5, (11, 2.5), sharex=True, sharey=True)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bcec2cb4
 @reproduces("bootstrap", "figure1", how="description")
 def figure_1():
     "Figure 1: decision boundaries of five domains that could stand for Expf5"
     labels = DOMAINS[0].classify(np.random.default_rng(0).random((100_000, 2)))
-    return Reproduction(
-        [len(set(labels))], _plot_domains, "a reconstruction: same class areas, other boundaries"
-    )
+    return Reproduction([len(set(labels))], _plot_domains)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #517f698c
 MODELS = tuple(f"M{k}" for k in range(1, 10))
 
 
-@lru_cache(maxsize=None)
-def _table_4() -> dict:
-    "What the paper prints: cell -> number."
-    table = published("bootstrap", "table4")
-    return dict(zip(table["cell"], table["published"]))
+_table_4 = partial(printed_numbers, "bootstrap", "table4")
 
 
 def cost_limits(model) -> np.ndarray:
@@ -430,7 +421,6 @@ def spread(runs) -> Margin:
 
 def _plot_spread(item, each, label):
     "Each run a dot, the published value a bar; returns the matplotlib Figure."
-    use_style()
     fig, ax = pyplot().subplots(figsize=(4.9, 3.4))
     x, shift = np.arange(len(MODELS)), np.linspace(-0.35, 0.35, len(each))[:, None]
     ax.plot((x + shift).T, each.T, "o", ms=2.5, color=COLORS[0])
@@ -449,9 +439,8 @@ _simulated = partial(reproduces, "bootstrap", how="simulation")
 def table_5(budget="quick"):
     "Table 5: coverage of BCOST, lambda 0.1"
     done = studies(budget)
-    note = (
-        f"{len(done)} runs of {len(done[0].covered)} test sets; what would pin M6 and M9 is not in the text"
-    )
+    note = f"{len(done)} runs of {len(done[0].covered)} test sets"
+    note += "; what would pin M6 and M9 is not in the text"
     each = per_thousand(done, lambda s: s.covered)
     return against_runs("table5", each, "test sets of 1,000 that hold the true cost", note)
 
@@ -536,21 +525,18 @@ def figure_2(budget="quick"):
     at_1, at_3 = (mean[laplaces == laplace].min() for laplace in (1, 3))
     note = f"coverage falls to {at_1:.2f} at lambda 1, {at_3:.2f} at 3"
     note += "; read as 'wider than needed' the sentence holds, see the row before"
-    return Reproduction(ours, partial(_plot_sweep, laplaces, curves), notes={wide: note})
+    shown = dict(zip(MODELS, np.moveaxis(curves, 2, 0)))
+    figure = partial(panels, partial(_draw_sweep, laplaces), shown, 3, (8.8, 6.4 / 3))
+    return Reproduction(ours, figure, notes={wide: note})
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #959085a4
-def _plot_sweep(laplaces, curves):
-    "One panel a cost model: mean over the reconstructions and their range; returns the matplotlib Figure."
-    use_style()
-    fig, axes = pyplot().subplots(3, 3, figsize=(8.8, 6.4))
-    for k, ax in enumerate(axes.flat):
-        low, mean, high = (f(curves[:, :, k], axis=0) for f in (np.nanmin, np.nanmean, np.nanmax))
-        ax.fill_between(laplaces, low, high, alpha=0.25, lw=0)
-        ax.plot(laplaces, mean, marker="o", ms=3)
-        ax.axhline(0.95, color="0.4", lw=0.8, ls=":")
-        ax.set(title=MODELS[k], ylim=(0, 1.02))
-        ax.set(xlabel="$\\lambda$", ylabel="coverage", yticks=(0, 0.5, 0.95))
-    return fig
+def _draw_sweep(laplaces, ax, rates):
+    "Of one cost model: mean over the reconstructions and their range."
+    low, mean, high = (f(rates, axis=0) for f in (np.nanmin, np.nanmean, np.nanmax))
+    ax.fill_between(laplaces, low, high, alpha=0.25, lw=0)
+    ax.plot(laplaces, mean, marker="o", ms=3)
+    ax.axhline(0.95, color="0.4", lw=0.8, ls=":")
+    ax.set(xlabel="$\\lambda$", ylabel="coverage", ylim=(0, 1.02), yticks=(0, 0.5, 0.95))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #2dc2d649
 @_simulated("table6", budget="full", shares="studies")
@@ -620,25 +606,8 @@ def normal_table(done):
     return pandas().DataFrame({r: np.mean(shares(r), axis=0) for r in _READINGS}, index=MODELS).T
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #abdb07d4
-_SHARES = (
-    0.0,
-    0.0005,
-    0.002,
-    0.005,
-    0.01,
-    0.015,
-    0.02,
-    0.03,
-    0.05,
-    0.075,
-    0.1,
-    0.15,
-    0.2,
-    0.3,
-    0.5,
-    0.75,
-    1.0,
-)
+_CHANGED = (0, 5, 20, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000, 7500, 10_000)
+_SHARES = tuple(q / 10_000 for q in _CHANGED)
 
 
 def ratio_at_one(data: Population):
@@ -746,15 +715,13 @@ def figure_4(budget="quick"):
             ours[f"{model}/H0 not rejected at q = 1000000"] = final[:, k].mean(axis=1)
         else:
             ours[f"{model}/H0 always rejected at q = 1000000"] = final[:, k].max() <= 0.0005
-    note = "M6, M9 and the share at half power: five domains are too few, and too different, to tell"
-    return Reproduction(ours, partial(_plot_power, done, "q"), note)
+    return Reproduction(ours, partial(_plot_power, done, "q"))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #a8851873
 def _plot_power(done, against="q"):
     """Power of each model, mean over domains, against q (Figure 4) or the cost ratio (Figure 3);
     returns the matplotlib Figure.
     """
-    use_style()
     fig, axes = pyplot().subplots(1, 3, figsize=(9.8, 3.2))
     powers, ratios = (np.mean(each, axis=0) for each in zip(*((p.curves(), p.ratio) for p in done)))
     for k, model in enumerate(MODELS):
@@ -800,21 +767,18 @@ def figure_5(budget="quick"):
     ours = {f"{MODELS[k]}/widest range": widest[:, k].mean() for k in (0, 1, 5, 6, 8)}
     lead = widest[:, [5, 8]].min(axis=1) - widest[:, [0, 1, 6]].max(axis=1)
     ours["at q >= 100000 the two widest ranges are those of M6 and M9"] = spread(lead)
-    return Reproduction(ours, partial(_plot_ranges, done[0]))
+    shown = {"": ("M1", "M6"), " ": ("M2", "M7", "M9")}
+    return Reproduction(ours, partial(panels, partial(_draw_ranges, done[0]), shown, size=(8.8, 3.2)))
 
 
-def _plot_ranges(one):
-    "Mean power and range over matrices and repeats; returns the matplotlib Figure."
-    use_style()
-    fig, axes = pyplot().subplots(1, 2, figsize=(8.8, 3.2))
+def _draw_ranges(one, ax, models):
+    "Mean power and range over matrices and repeats."
     low, mean, high = (f(one.by_matrix(), axis=(0, 3)) for f in (np.min, np.mean, np.max))
-    for ax, models in zip(axes, (("M1", "M6"), ("M2", "M7", "M9"))):
-        for j, k in enumerate(map(MODELS.index, models)):
-            bars = mean[:, k] - low[:, k], high[:, k] - mean[:, k]
-            style = {"color": LINES[j], "ls": DASHES[j], "capsize": 2, "ms": 3, "marker": "o"}
-            ax.errorbar(1e6 * one.shares, mean[:, k], bars, label=MODELS[k], **style)
-        _finish(ax, models, "upper left")
-    return fig
+    for j, k in enumerate(map(MODELS.index, models)):
+        bars = mean[:, k] - low[:, k], high[:, k] - mean[:, k]
+        style = {"color": LINES[j], "ls": DASHES[j], "capsize": 2, "ms": 3, "marker": "o"}
+        ax.errorbar(1e6 * one.shares, mean[:, k], bars, label=MODELS[k], **style)
+    _finish(ax, models, "upper left")
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #c04d5a98
 def paired_table(done):
@@ -835,9 +799,7 @@ def normal_theory(budget="quick"):
 
     right, printed, *others = _READINGS
     causes = {reading: computed(reading) for reading in others}
-    note = "section 2's formula gives the sentence on intervals in seven models; "
-    note += "which gave the rest cannot be told"
-    return Reproduction(computed(right, printed), note=note, causes=causes)
+    return Reproduction(computed(right, printed), causes=causes)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #39f947dd
 def normal_coverage(p, c, n_sets=400, n=1000, rng=None) -> np.ndarray:

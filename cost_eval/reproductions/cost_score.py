@@ -19,8 +19,8 @@ from ..confusion import BinaryCounts, threshold_counts
 from ..core import optional_import, pandas, pyplot, stored_lines
 from ..cost_score import cost_score_from_precision, isocost_precision, plot_isocost
 from ..metrics import cost_score, f_beta
-from ..plotting import COLORS, label_lines, name_colors
-from ..reproduce import Margin, Reproduction, published, reproduces
+from ..plotting import COLORS, label_lines, name_colors, panels
+from ..reproduce import Margin, Reproduction, printed_numbers, published, reproduces
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #81f3c9b9
 def _f1_contour(recall, f1):
@@ -223,7 +223,7 @@ def _table_5_sums(cell):
 @reproduces("cost_score", "table5", how="description")
 def table_5(data_dir=None):
     "Table 5: the data sets"
-    paper = published("cost_score", "table5").set_index("cell")["published"]
+    paper = printed_numbers("cost_score", "table5")
     ours, notes, basis = _table_5_sums(paper.get), {}, {}
     for name in _NAMES[:3]:
         if (task := _load_task(name, data_dir)) is None:
@@ -251,8 +251,7 @@ _EACH = ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving")
 def _printed_table_6():
     "Table 6 as printed, a row a data set and ratio; the F1 threshold's numbers stand in three rows."
     pd = pandas()
-    parts = [published("cost_score", name) for name in ("table6", "table6-study")]
-    cell = pd.concat(parts).set_index("cell")["published"]
+    cell = printed_numbers("cost_score", "table6") | printed_numbers("cost_score", "table6-study")
     index = pd.MultiIndex.from_product([_NAMES, _RATIOS], names=["data set", "cost ratio"])
     columns = {c: [cell[f"{n}/{c}"] for n, _ in index] for c in _ONCE}
     columns |= {c: [cell[f"{n}/{r:g}/{c}"] for n, r in index] for c in _EACH}
@@ -278,7 +277,7 @@ def _pinned(rows, ratio, half_unit=0.0005) -> tuple:
     precision and recall and its scores at the other ratios; of so many positives as a random fifth of the
     cases, the paper's validation part, may have: mean and 3.3 deviations.
     """
-    cell = published("cost_score", "table5").set_index("cell")["published"]
+    cell = printed_numbers("cost_score", "table5")
     one, zero = (cell[f"KDD cup 99/class {k}"] for k in (1, 0))
     off = 3.3 * np.sqrt(0.2 * 0.8 * one * zero / (one + zero))
     precision, recall = rows[["F1 precision", "F1 recall"]].iloc[0]
@@ -320,8 +319,7 @@ def table_6():
     intervals[f"{pinned}/C_score"] = max(low, least * (1 - 0.6675)), min(high, most * (1 - 0.6665))
     ours = {cell: (low + high) / 2 for cell, (low, high) in intervals.items()}
     error = {cell: (high - low) / 6 for cell, (low, high) in intervals.items()}  # three: half the width
-    note = "ours: the middle of what rounds to the printed precision and recall"
-    return Reproduction(ours, note=note, error=error)
+    return Reproduction(ours, error=error)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #320eee00
 def _limit_at_zero() -> Margin:
@@ -538,18 +536,6 @@ _THRESHOLDS = np.linspace(0, 1, 201)
 _MIDDLE = (_THRESHOLDS >= 0.3 - 1e-9) & (_THRESHOLDS <= 0.7 + 1e-9)
 
 
-def _panels(draw, panels, height=2.7):
-    "A figure with a panel a data set, two in a row: draw(ax, what it shows)."
-    rows = -(-len(panels) // 2)
-    fig, axes = pyplot().subplots(rows, 2, figsize=(9.4, height * rows), squeeze=False)
-    for ax in axes.flat[len(panels) :]:
-        ax.set_axis_off()
-    for ax, (name, shown) in zip(axes.flat, panels.items()):
-        ax.set_title(name)
-        draw(ax, shown)
-    return fig
-
-
 def _draw_3(ax, run):
     "F1 over the threshold, its best dashed, before the histograms of both classes' scores."
     part = run.validation
@@ -594,7 +580,7 @@ def figure_3(budget="quick", data_dir=None):
     note = f"with positive at or above the threshold, as everywhere here, {share:.0%} of class 1 of "
     note += f"{name} are still flagged: all trees agree on them"
     claims = {name: _claims_3(_runs(name, budget, data_dir)) for name in _judged(data_dir)}
-    figure, ours = partial(_panels, _draw_3, first), ours | _said("figure3", claims)
+    figure, ours = partial(panels, _draw_3, first), ours | _said("figure3", claims)
     return _of_study("figure3", ours, budget, data_dir, figure, {"F1 is 0 at threshold 1": note})
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #72bf7a3c
@@ -631,7 +617,7 @@ def figure_4(budget="quick", data_dir=None):
     gaps = [np.ptp([*cost_score(c, np.array(_RATIOS)), 1 / c.precision - 1]) for c in start]
     claims = {name: _claims_4(_runs(name, budget, data_dir)) for name in _judged(data_dir)}
     ours = {"C_score at threshold 0 is 1/P - 1 for every ratio": max(gaps) < 1e-9, **_said("figure4", claims)}
-    return _of_study("figure4", ours, budget, data_dir, partial(_panels, _draw_4, first))
+    return _of_study("figure4", ours, budget, data_dir, partial(panels, _draw_4, first))
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #aa3745d6
 def _draw_5(ax, run):
@@ -654,7 +640,7 @@ def figure_5(budget="quick", data_dir=None):
     "Figure 5: precision-recall curves with the chosen points"
     rows = {n: _study(n, budget, data_dir).loc["validation"].groupby("cost ratio") for n in _judged(data_dir)}
     claims = {name: _movements(by_ratio.mean(), by_ratio.sem()) for name, by_ratio in rows.items()}
-    figure = partial(_panels, _draw_5, _first_runs(budget, data_dir), height=3)
+    figure = partial(panels, _draw_5, _first_runs(budget, data_dir), size=(9.4, 3))
     return _of_study("figure5", _said("figure5", claims), budget, data_dir, figure)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #3f680529
@@ -714,5 +700,5 @@ def figure_7(budget="quick", data_dir=None):
     "Figure 7: savings over log10 of the cost ratio"
     curves = {name: _savings_curves(name, budget, data_dir) for name in _judged(data_dir)}
     shown = {_STAND_IN.get(name, name): of for name, of in curves.items()}
-    figure = partial(_panels, _draw_7, shown)
+    figure = partial(panels, _draw_7, shown)
     return _of_study("figure7", _said("figure7", _claims_7(curves)), budget, data_dir, figure)

@@ -25,8 +25,8 @@ from ..costs import CostMatrix
 from ..decisions import bayes_decisions, cross_calibrate, naive_decision, out_of_fold
 from ..metrics import expected_cost, f_beta, f_beta_of_macro_averages, macro_f_beta, mcc
 from ..metrics import normalized_expected_cost
-from ..plotting import label_lines
-from ..reproduce import Margin, Reproduction, published, reproduces
+from ..plotting import label_lines, panels
+from ..reproduce import Margin, Reproduction, printed_numbers, published, reproduces
 from ..scores import roc_auc
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #3a8bbeb2
@@ -239,18 +239,14 @@ def figure_1():
         np.interp(0, necs[2] - necs[0], _GRID),  # where the two cross, for their difference only rises
         *(end for nec in necs for end in (nec[0], nec[-1])),
     ]
-    note = "one sample and a grid of step 0.1; over samples and in the limit the F1 optimum is elsewhere"
-    return Reproduction(ours, partial(_plot_figure_1, curves), note)
+    return Reproduction(ours, partial(_plot_figure_1, curves))
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #e57232f0
-def _plot_figure_2(curves):
-    "F1 and two NECs for a harder and an easier data set; returns the matplotlib Figure."
-    fig, axes = pyplot().subplots(1, 2, figsize=(8.4, 3.2))
-    for ax, variance, losses, top in zip(axes, ("0.20", "0.06"), curves, (1, 0.15)):
-        shown = {name: losses[name] for name in ("1-F1", "NEC1", "NEC1.8")}
-        labels = {"title": f"variance {variance}", "ylabel": "loss", "xlim": (-2, 2), "ylim": (0, top)}
-        _panel(ax, shown, [_lowest(losses["1-F1"])], **labels)
-    return fig
+def _draw_figure_2(ax, shown):
+    "F1 and two NECs for one data set, up to a loss."
+    losses, top = shown
+    some = {name: losses[name] for name in ("1-F1", "NEC1", "NEC1.8")}
+    _panel(ax, some, [_lowest(losses["1-F1"])], ylabel="loss", xlim=(-2, 2), ylim=(0, top))
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #55f00979
 @_simulated("figure2")
@@ -268,8 +264,8 @@ def figure_2():
         Margin(_STEP - max(abs(hard["NEC1"]), abs(easy["NEC1"]))),
         0.06,
     ]
-    note = "variance 0.06; the 0.05 of appendix B does not fit"
-    return Reproduction(ours, partial(_plot_figure_2, curves), note)
+    shown = {"variance 0.20": (curves[0], 1), "variance 0.06": (curves[1], 0.15)}
+    return Reproduction(ours, partial(panels, _draw_figure_2, shown, size=(8.4, 3.2)))
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #2c00434c
 def _paper_costs(priors) -> dict:
@@ -320,8 +316,7 @@ def table_1():
     "Table 1: EC and NEC of naive, argmax and Bayes decisions"
     made = lambda n=100_000, seed=0: _table_1_cells(_table_1_counts(n, seed=seed))
     causes = {f"{n:,} samples": made(n) for n in (10_000, 1_000, 50_000)} | {"another seed": made(seed=1)}
-    note = "the 100,000 samples of the text, from NumPy's generator with seed 0"
-    return Reproduction(made(), note=note, causes=causes)
+    return Reproduction(made(), causes=causes)
 
 
 @_simulated("section4.1")
@@ -339,7 +334,7 @@ def section_4_1():
         Margin(share[0] - share[1]),
         ec[0] < ec[1] and nec[0] > nec[1],
     ]
-    return Reproduction(ours, note="the statements hold for the population, not only for a sample")
+    return ours
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #c372200b
 def population_table_1(variance=0.2, n_cells=100_000) -> dict:
@@ -600,12 +595,10 @@ _of_table_2 = partial(reproduces, "expected_cost", needs=_SOURCES, shares="table
 def table_2_compared(data_dir=None, budget="quick"):
     "Table 2: nine metrics of real systems, raw and calibrated"
     frame = table_2(data_dir=data_dir)
-    printed = published("expected_cost", "table2").set_index("cell")["published"].to_dict()
+    printed = printed_numbers("expected_cost", "table2")
     causes = _table_2_causes(frame, printed, budget, data_dir)
     notes = {} if "SITW" in frame.index else _NO_SITW
-    remark = "with the text's argmax decisions MC1 and MC2 are off; with the Bayes decisions for Cimb they "
-    remark += "are not"
-    return Reproduction(_cells_2(frame, printed, " argmax"), note=remark, causes=causes, notes=notes)
+    return Reproduction(_cells_2(frame, printed, " argmax"), causes=causes, notes=notes)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #8491b9d2
 def _implied_mc1(error, binary_loss):
@@ -617,9 +610,9 @@ def _implied_mc1(error, binary_loss):
 
 def _binary_rows():
     "Binary rows of Table 2 as printed, with the MC1 that follows from the rest, and its range: a DataFrame."
-    printed = published("expected_cost", "table2").set_index("cell")["published"]
-    names = [cell.removesuffix("/Bin") for cell in printed.index if cell.endswith("/Bin")]
-    columns = {c: printed[[f"{name}/{c}" for name in names]].to_numpy() for c in ("1-ACC", "Bin", "MC1")}
+    printed = printed_numbers("expected_cost", "table2")
+    names = [cell.removesuffix("/Bin") for cell in printed if cell.endswith("/Bin")]
+    columns = {c: np.array([printed[f"{name}/{c}"] for name in names]) for c in ("1-ACC", "Bin", "MC1")}
     error, binary, _ = columns.values()
     ends = [_implied_mc1(error + a, binary + b) for a in (-5e-4, 5e-4) for b in (-5e-4, 5e-4)]
     columns |= {"follows": _implied_mc1(error, binary), "low": np.min(ends, 0), "high": np.max(ends, 0)}
@@ -672,8 +665,8 @@ def section_4_2(data_dir=None):
     raw, cal = (frame.xs(scores, level=2) for scores in ("raw", "cal"))
     rise, binary = cal - raw, cal[cal["EER"].notna()]
     moved, error = rise.loc[binary.index].abs().max(), binary["1-ACC"]
-    size = published("expected_cost", "table3").set_index("cell")["published"]
-    samples = size[[f"{dataset}/samples" for dataset, _ in binary.index]].to_numpy()
+    size = printed_numbers("expected_cost", "table3")
+    samples = np.array([size[f"{dataset}/samples"] for dataset, _ in binary.index])
     slack = 2 * np.sqrt(error * (1 - error) / samples) - error
     bound = np.minimum(binary["EER"], error / binary["C01"])  # EER, P1, P2: the best naive error rate
     versions = cal.groupby(lambda key: f"{key[0].partition('-Res')[0]}/{key[1]}")
@@ -699,7 +692,7 @@ def section_4_2(data_dir=None):
         *vgg,
         *repvgg,
     ]
-    return Reproduction(ours, note="thresholds that the text does not give stand in the names of the rows")
+    return ours
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #d58d33ec
 @reproduces("expected_cost", "section3.1")

@@ -8,32 +8,23 @@ __all__ = ['SETS', 'rate_forms', 'table_2', 'table_3', 'section_2_4', 'figure_1'
            'section_4', 'train']
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #368d565b
+from collections import namedtuple
 from functools import lru_cache, partial
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
 from .. import datasets
 from ..confusion import BinaryCounts, threshold_counts
 from ..core import optional_import, pandas, pyplot
-from cost_eval.curves import (
-    curve_auc,
-    ideal_auc,
-    normalized_auc,
-    outperformance_curve,
-    outperformance_curve_auc,
-    outperformance_curve_point,
-    performance_curve,
-    plot_tree_curves,
-    sample_directed_binary_tree,
-    sample_tree_aucs,
-    worst_auc,
-)
+from ..curves import curve_auc, ideal_auc, normalized_auc, outperformance_curve, performance_curve
+from ..curves import outperformance_curve_auc, outperformance_curve_point, plot_tree_curves
+from ..curves import sample_directed_binary_tree, sample_tree_aucs, worst_auc
 from ..metrics import f_beta, lift, mcc, precision, recall
 from ..outperformance import outperformance, plot_unit_square
-from ..plotting import COLORS, name_colors, readable, use_style
-from ..reproduce import Margin, Reproduction, compare, expected, published, reproduces
+from ..plotting import COLORS, name_colors, panels, readable
+from ..reproduce import Margin, Reproduction, compare, expected, printed_numbers
+from ..reproduce import published, reproduces
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b0721491
 def rate_forms(alpha, beta, prevalence) -> dict:
@@ -153,7 +144,6 @@ def figure_1():
 
 
 def _plot_figure_1():
-    use_style()
     fig, axes = pyplot().subplots(1, 3, figsize=(9.4, 3.5))
     for ax, pi in zip(axes, (0.1, 0.5)):
         plot_unit_square("f_beta", 0.6, pi, ax=ax)
@@ -173,12 +163,8 @@ def figure_2():
 
 
 def _plot_figure_2():
-    use_style()
-    fig, axes = pyplot().subplots(1, 2, figsize=(9.2, 4))
-    for ax, n_curves, title in zip(axes, (1, 60), ("one curve with its boxes", "sixty curves")):
-        plot_tree_curves("roc", n_curves=n_curves, depth=3, boxes=3, rng=3, ax=ax)
-        ax.set_title(title)
-    return fig
+    draw = lambda ax, n: plot_tree_curves("roc", n_curves=n, depth=3, boxes=3, rng=3, ax=ax)
+    return panels(draw, {"one curve with its boxes": 1, "sixty curves": 60}, size=(9.2, 4))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #07b57751
 @reproduces("outperformance", "figure3")
@@ -192,7 +178,6 @@ def figure_3():
 
 
 def _plot_figure_3():
-    use_style()
     fig, axes = pyplot().subplots(1, 2, figsize=(9.2, 3.8), sharey=True)
     area = np.linspace(worst_auc("pr", _GROWING), 1, 151)
     scores = outperformance_curve_auc("pr", area, _GROWING, n_curves=1 << 14)
@@ -207,11 +192,7 @@ def _plot_figure_3():
 SETS = {"Heart": ("General", "Elder", "Hospital"), "Loan": ("General", "Low-income", "Risky")}
 
 
-@lru_cache(maxsize=None)
-def _numbers(item) -> dict:
-    "Published numbers of an item: cell -> number."
-    table = published("outperformance", item)
-    return dict(zip(table["cell"], table["published"]))
+_numbers = partial(printed_numbers, "outperformance")
 
 
 def positives(name) -> tuple:
@@ -411,15 +392,8 @@ def _score_item(item):
     return table.assign(cell=table["cell"].str.removeprefix(f"{item}/"))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #f1f73604
-for _item, _curve, _data in (
-    ("table6", "precision-recall", "heart"),
-    ("table7", "precision-recall", "loan"),
-    ("table8", "lift", "heart"),
-    ("table9", "lift", "loan"),
-):
-    _what = "scores, areas and lifts" if _curve == "lift" else "scores"
-    _says = f"Table {_item[-1]}: {_what} of the {_curve} curve, {_data}"
-    reproduces("outperformance", _item, shares="trees", title=_says)(partial(_score_item, _item))
+for _item in ("table6", "table7", "table8", "table9"):
+    reproduces("outperformance", _item, shares="trees")(partial(_score_item, _item))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b3dc6139
 def _ranked(item, column) -> list:
@@ -463,30 +437,10 @@ def section_4_3():
     return ours
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #13a7e0f4
-class _Task(NamedTuple):
-    """A data set of section 4, ready for training.
-
-    Attributes
-    ----------
-    features : array (N, d)
-        numbers, text as indicator columns
-    y : array (N,)
-        labels
-    special : array (N,)
-        members of the second test set's population
-    scale : float
-        size against the paper's data set
-    columns : int
-        of the table, target included
-    """
-
-    features: np.ndarray
-    y: np.ndarray
-    special: np.ndarray
-    scale: float
-    columns: int
-
-
+# A data set of section 4, ready for training: features (N, d), numbers and text as indicator columns; labels
+# (N,); members of the second test set's population (N,); the size against the paper's data set; and how many
+# columns the table has, target included.
+_Task = namedtuple("_Task", "features y special scale columns")
 _PAPER_SIZES = {"heart": 253_680, "loan": 255_347}
 
 
@@ -505,9 +459,8 @@ def _load_task(data, data_dir=None) -> _Task:
 # %% ../../nbs/59_outperformance_reproduced.ipynb #a8a11a26
 def _table_4_row(data, row) -> list:
     "Of the three test sets."
-    return [
-        v for cell, v in _numbers("table4").items() if cell.lower().startswith(data) and cell.endswith(row)
-    ]
+    known = _numbers("table4").items()
+    return [v for cell, v in known if cell.lower().startswith(data) and cell.endswith(row)]
 
 
 def _make_split(task: _Task, sizes, prevalences, rng) -> dict:
@@ -616,28 +569,10 @@ _SETTINGS = {
 _GRID = np.linspace(0.05, 1, 20)  # positions of the paper's standardized curves
 
 
-class _Trained(NamedTuple):
-    """What the splits of one data set gave.
-
-    Attributes
-    ----------
-    scale : float
-        size of the data against the paper's
-    values : dict
-        number -> (splits, 3), of each test set; "threshold" too
-    heights : array (splits, 3, 2, 20)
-        precision-recall and lift curve at `_GRID`
-    scores : array (splits, 3, 2, 20)
-        their outperformance scores
-    first : list
-        of the first split: three pairs of complete curves
-    """
-
-    scale: float
-    values: dict
-    heights: np.ndarray
-    scores: np.ndarray
-    first: list
+# What the splits of one data set gave: the size of the data against the paper's; number -> (splits, 3) of each
+# test set, "threshold" too; heights (splits, 3, 2, 20) of the precision-recall and lift curve at `_GRID`, their
+# outperformance scores; and of the first split three pairs of complete curves.
+_Trained = namedtuple("_Trained", "scale values heights scores first")
 
 
 @lru_cache(maxsize=None)
@@ -763,38 +698,32 @@ def _on_splits(item, data, plot=None, data_dir=None, budget="quick") -> Reproduc
     note = f"{len(trained.heights)} splits" + "; a published value is one split" * bool(trivial)
     note += f"; trained on {part:.0%} of the training rows" * (bool(trivial) and part < 1)
     note += f"; {scale:.0%} of the rows" * (bool(trivial) and scale < 1)
-    basis, ranges = (
-        dict.fromkeys(ours, "sample") if scale < 1 else {},
-        expected(name) | expected(name, budget),
-    )
+    basis = dict.fromkeys(ours, "sample") if scale < 1 else {}
+    ranges = expected(name) | expected(name, budget)
     rows = paper[paper["cell"].isin(list(ours))]
     table = compare(rows, ours, trivial=trivial, notes=notes, basis=basis, expected=ranges)
     return Reproduction(table, partial(plot, trained) if plot else None, note)
 
 
-def _register(item, data, title, plot=None):
-    "One item of the classifiers trained anew."
-    of = reproduces("outperformance", item, needs=data, shares=data, title=title)
-    of(partial(_on_splits, item, data, plot))
+def _register(items, data, plot=None):
+    "Items of the classifiers trained anew."
+    for item in items.split():
+        of = reproduces("outperformance", item, needs=data, shares=data)
+        of(partial(_on_splits, item, data, plot and partial(plot, data, int(item[-1]))))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #7afeb777
-for _data, _tables in (("heart", (5, 6, 8)), ("loan", (5, 7, 9))):
-    for _k in _tables:
-        _register(f"table{_k}-{_data}", _data, f"Table {_k} from classifiers trained anew: {_data}")
+_register("table5-heart table6-heart table8-heart", "heart")
+_register("table5-loan table7-loan table9-loan", "loan")
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #bbd7cf0f
-for _data, _says in (
-    ("heart", "heart: Elder is poorer, General and Hospital are similar"),
-    ("loan", "loan: similar on the three test sets"),
-):
-    _register(f"conclusions-{_data}", _data, f"Sections 4.1 to 4.3, {_says}")
+_register("conclusions-heart", "heart")
+_register("conclusions-loan", "loan")
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #6fa14c43
 def _plot_curves(data, k, trained):
     """Figure k: three curves of the first split, their scores with the range over the splits, and the points
     that Tables 6 to 9 give.
     """
-    use_style()
     which, (fig, axes) = k // 6, pyplot().subplots(1, 2, figsize=(9.4, 4))
     x, y, column = (("recall", "precision", "Precision"), ("share recommended", "lift", "Lift"))[which]
     paper, named = _numbers(f"table{k + 2}"), {}
@@ -816,11 +745,5 @@ def _plot_curves(data, k, trained):
     return fig
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #4b8beaa3
-for _k, _curve, _data in (
-    (4, "precision-recall", "heart"),
-    (5, "precision-recall", "loan"),
-    (6, "lift", "heart"),
-    (7, "lift", "loan"),
-):
-    _says = f"Figure {_k}: {_curve} curves and their scores, {_data}"
-    _register(f"figure{_k}", _data, _says, partial(_plot_curves, _data, _k))
+for _item, _data in (("figure4", "heart"), ("figure5", "loan"), ("figure6", "heart"), ("figure7", "loan")):
+    _register(_item, _data, _plot_curves)

@@ -15,37 +15,18 @@ from scipy import stats
 
 from .. import datasets
 from ..confusion import BinaryCounts
-from ..core import pandas, pyplot
-from cost_eval.metric_study import (
-    STUDY_GRID,
-    STUDY_METRICS,
-    SpearmanMoments,
-    correlation_samples,
-    cost_correlation,
-    matched_beta,
-    plot_correlation_map,
-    rank_correlation,
-    spearman_moments,
-    standardize_spearman,
-)
+from ..core import pandas, pyplot, stored_lines
+from ..metric_study import STUDY_GRID, STUDY_METRICS, SpearmanMoments, correlation_samples
+from ..metric_study import cost_correlation, matched_beta, plot_correlation_map, rank_correlation
+from ..metric_study import spearman_moments, standardize_spearman
 from ..metrics import METRICS, weighted_accuracy
-from ..plotting import use_style
-from ..reproduce import Margin, Reproduction, compare, published, reproduces
-from cost_eval.weighted_accuracy import (
-    cost_weight,
-    emblematic_models,
-    expected_weighted_accuracy_over,
-    target_weight,
-    weight_range_from_ranking,
-)
+from ..reproduce import Margin, Reproduction, compare, printed_numbers, published, reproduces
+from ..weighted_accuracy import cost_weight, emblematic_models, expected_weighted_accuracy_over
+from ..weighted_accuracy import target_weight, weight_range_from_ranking
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #0c1ec6a0
 #| code-fold: true
-_PAPERS = (
-    "accuracy,recall,precision,specificity,NPV,F1,informedness,markedness,MCC,kappa,G-mean,ROC-AUC,CBA,IAM"
-)
-_PAPERS += ",P4,B-ROC,WCA,WRA,ACD,H,H informed,WA,EWA"
-NAMES = dict(zip(_PAPERS.split(","), STUDY_METRICS))  # in the paper: in METRICS
+NAMES = {line["label"]: line["name"] for line in stored_lines("study_labels")}  # in the paper: in METRICS
 LABELS = {name: label for label, name in NAMES.items()}
 
 
@@ -152,16 +133,13 @@ def equation_13():
     "Equations (12) and (13) and section 5.1: bounds of the weight, and where they come from"
     ask = lambda alpha: weight_range_from_ranking("M+ < Mbad < M- < Mbad- < Mbad+", 0.05, alpha)  # eq. (12)
     found = ask(0.6)
-    ends = {"lower": found.low, "upper": found.high}
-    sources = [
-        f"{c.kind} bound from {c.worse} <= {c.better}"
-        for c in found.constraints
-        if np.isclose(c.bound, ends.get(c.kind, np.nan))
-    ]
+    at_ends = [c for c in found.constraints if np.isclose(c.bound, (found.low, found.high)).any()]
+    sources = [(c.kind, c.worse, c.better) for c in at_ends]
     return [
-        *ends.values(),
-        "lower bound from Mbad- <= Mbad+" in sources,
-        "upper bound from M+ <= Mbad" in sources,
+        found.low,
+        found.high,
+        ("lower", "Mbad-", "Mbad+") in sources,
+        ("upper", "M+", "Mbad") in sources,
         *(not ask(alpha).empty for alpha in (0.5, 0.75)),
         *(cost_weight(v, 1) for v in (35, 10, 50)),  # bankruptcy
     ]
@@ -349,7 +327,6 @@ def _plot_heat_maps(table, title: str = ""):
 #| code-fold: true
 def _figure(figure: str, weighted, title: str, data_dir=None) -> Reproduction:
     "A heat-map figure and its comparison with the published cells."
-    use_style()
     study = _study(weighted, data_dir=data_dir)
     both = _beside_published(figure, study, data_dir)
     ours, error = (dict(zip(both["cell"], both[name])) for name in ("ours", "error"))
@@ -364,12 +341,9 @@ _of_study = partial(reproduces, "weighted_accuracy", needs=_DATA, shares="study"
 _drawn = partial(_of_study, heat_map=True, how="simulation")
 
 
-for _k, _weighted, _says, _adds in (
-    (1, None, "Spearman correlation", " with the total cost, times ten"),
-    (2, "worst", "weighted Spearman correlation", ", times ten;\nthe worst end weighted, as published"),
-):
-    _words = f"Figure {_k}: {_says} of 23 metrics with the total cost, 121 cells"
-    _drawn(f"figure{_k}", title=_words)(partial(_figure, f"fig{_k}", _weighted, _says + _adds))
+_TITLE_2 = "weighted Spearman correlation, times ten;\nthe worst end weighted, as published"
+_drawn("figure1")(partial(_figure, "fig1", None, "Spearman correlation with the total cost, times ten"))
+_drawn("figure2")(partial(_figure, "fig2", "worst", _TITLE_2))
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #ae315394
 #| code-fold: true
@@ -396,7 +370,7 @@ def _setting_scores(data_dir) -> dict:
 #| code-fold: true
 def _authors_moments() -> SpearmanMoments:
     "Moments of the weighted coefficient for 201 items as the authors' regressions give them."
-    table = published("weighted_accuracy", "constants").set_index("cell")["published"]
+    table = printed_numbers("weighted_accuracy", "constants")
     lower = table["variance from below the mean, n = 201"]
     upper = table["variance of the weighted coefficient, n = 201"] - lower
     return SpearmanMoments(table["mean of the weighted coefficient, n = 201"], lower, upper, 0.0)
@@ -568,7 +542,7 @@ def _claims(plain: dict, stressed: dict) -> dict:
     rebalancing = ("informedness", "MCC", "kappa", "ROC-AUC")
     over_accuracy = lambda region: [over(m, "accuracy", region) for m in rebalancing]
     apart, alike = partial(_apart, plain), lambda m, o, maps=plain: _alike(plain[m][0], maps[o][0])
-    contrast = lambda m, maps: _apart(maps, m, _DIAGONAL, 0).value
+    falls = lambda m, maps=stressed: _apart(maps, m, _DIAGONAL, 0).value
     two_regions = lambda m, high, low: mean(m, high, stressed) > 0.4 and mean(m, low, stressed) < -0.4
     known = lambda m: plain[m][0][np.isfinite(plain[m][0])]
 
@@ -600,12 +574,8 @@ def _claims(plain: dict, stressed: dict) -> dict:
         "highest slightly below the main diagonal at 7 of 9 inner prevalences": lambda m: slightly(m, -1),
         "two regions as of recall, means beyond 0.4 and -0.4": lambda m: two_regions(m, _ABOVE, _BELOW),
         "two regions as of specificity, means beyond 0.4 and -0.4": lambda m: two_regions(m, _BELOW, _ABOVE),
-        "falls off the main diagonal more when weighted": lambda m: (
-            contrast(m, stressed) > contrast(m, plain)
-        ),
-        "falls off the main diagonal more than informedness": (
-            lambda m: contrast(m, stressed) > contrast("informedness", stressed)
-        ),
+        "falls off the main diagonal more when weighted": lambda m: falls(m) > falls(m, plain),
+        "falls off the main diagonal more than informedness": lambda m: falls(m) > falls("informedness"),
         "below WA by less than 0.2 on average": lambda m: 0 < over("WA", m) < 0.2,
         "further below WA when weighted": lambda m: over("WA", m) < over("WA", m, maps=stressed),
         "above 0.7 in nine cells of ten": lambda m: (known(m) > 0.7).mean() >= 0.9,
