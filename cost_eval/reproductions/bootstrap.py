@@ -12,7 +12,7 @@ __all__ = ['CLASS_SHARES', 'DOMAINS', 'MODELS', 'example_costs', 'table_1', 'lea
            'normal_theory', 'normal_coverage', 'sentences']
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #1a8ec266
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from scipy import ndimage
 from scipy.stats import norm
 
 from ..bootstrap import bcost, bootstrap_coverage
-from ..core import optional_import, pandas, pyplot
+from ..core import optional_import, pandas, pyplot, stored_lines
 from ..costs import CostMatrix
 from ..decisions import bayes_decisions
 from ..plotting import COLORS, DASHES, LINES, name_colors, panels
@@ -58,9 +58,8 @@ def least_chance(costs, rare, other) -> float:
     other
         class that is true otherwise
     """
-    p = np.linspace(0, 1, 100_001)
-    posteriors = np.zeros((len(p), len(np.asarray(costs.array))))
-    posteriors[:, rare], posteriors[:, other] = p, 1 - p
+    p, classes = np.linspace(0, 1, 100_001), np.eye(len(costs.array))
+    posteriors = np.outer(p, classes[rare]) + np.outer(1 - p, classes[other])
     return float(p[(bayes_decisions(posteriors, costs) == rare).argmax()])
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #sec2chance
@@ -100,8 +99,7 @@ def table_2():
 CLASS_SHARES = (0.2102, 0.4473, 0.2568, 0.0016, 0.0841)  # class frequencies of Table 3
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #3f37fe17
-@dataclass(frozen=True)
-class _Domain:
+class _Domain(namedtuple("_Domain", "waves hosts")):
     """Five classes in the unit square with the areas of Table 3: a reconstruction, not the paper's
     drawing.
 
@@ -112,9 +110,6 @@ class _Domain:
     hosts : tuple
         the classes that surround class 3 and class 4
     """
-
-    waves: tuple
-    hosts: tuple
 
     def plan(self):
         """Edges of the strips of classes 0, 1, 2, and the squares (left, right, bottom, top) of
@@ -132,11 +127,9 @@ class _Domain:
     def areas(self):
         "Area of each class: the strips, less the squares within them."
         edges, squares = self.plan()
-        found = np.append(np.diff(edges), (0.0, 0.0))
-        for k, host in zip((3, 4), self.hosts):
-            left, right, bottom, top = squares[k]
-            found[k] += (right - left) * (top - bottom)
-            found[host] -= (right - left) * (top - bottom)
+        inside = [(right - left) * (top - bottom) for left, right, bottom, top in (squares[3], squares[4])]
+        found = np.append(np.diff(edges), inside)
+        np.subtract.at(found, list(self.hosts), inside)
         return found
 
     def classify(self, points):
@@ -152,13 +145,13 @@ class _Domain:
         return labels
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #5a121e98
-DOMAINS = (
-    _Domain(((0.10, 1, 0.0), (0.12, 1, 0.1)), hosts=(1, 1)),
-    _Domain(((0.06, 2, 0.3), (0.08, 2, 0.0)), hosts=(0, 1)),
-    _Domain(((0.15, 1, 0.5), (0.05, 3, 0.4)), hosts=(2, 2)),
-    _Domain(((0.12, 2, 0.2), (0.15, 1, 0.6)), hosts=(4, 0)),
-    _Domain(((0.00, 1, 0.0), (0.20, 1, 0.25)), hosts=(1, 2)),
-)
+def _domain(line):
+    "A line of the table of domains."
+    a, f, s, b, g, t = map(float, line["waves"].split())
+    return _Domain(((a, f, s), (b, g, t)), tuple(map(int, line["hosts"].split())))
+
+
+DOMAINS = tuple(map(_domain, stored_lines("domains")))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b2bbc06f
 @reproduces("bootstrap", "table3", how="description")
@@ -240,7 +233,7 @@ def table_4():
     return {cell: ours[cell] for cell in _table_4()}
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #b71eadf4
-class Population(NamedTuple):
+class Population(namedtuple("Population", "costs labels decisions counts")):
     """A domain's million points as ninety classifiers see them.
 
     Attributes
@@ -254,11 +247,6 @@ class Population(NamedTuple):
     counts : ndarray
         (m, 5, 5) over all points
     """
-
-    costs: np.ndarray
-    labels: np.ndarray
-    decisions: np.ndarray
-    counts: np.ndarray
 
     def sets(self, n_sets, n=1000):
         "Costs of the decisions in test sets of n points, one after the other, (n, m) each, float32."
@@ -718,24 +706,25 @@ def figure_4(budget="quick"):
     return Reproduction(ours, partial(_plot_power, done, "q"))
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #a8851873
-def _plot_power(done, against="q"):
-    """Power of each model, mean over domains, against q (Figure 4) or the cost ratio (Figure 3);
-    returns the matplotlib Figure.
-    """
-    fig, axes = pyplot().subplots(1, 3, figsize=(9.8, 3.2))
+def _draw_power(done, against, ax, models):
+    "Power of three models, mean over domains, against q (Figure 4) or the cost ratio (Figure 3)."
     powers, ratios = (np.mean(each, axis=0) for each in zip(*((p.curves(), p.ratio) for p in done)))
-    for k, model in enumerate(MODELS):
+    for j, k in enumerate(map(MODELS.index, models)):
         x = done[0].shares * (1e6 if against == "q" else by_model(ratios)[k].mean())
-        style = {"marker": "o", "ms": 3, "color": LINES[k % 3], "ls": DASHES[k % 3]}
-        axes[k // 3].plot(x[1:], powers[1:, k], label=model, **style)
+        style = {"marker": "o", "ms": 3, "color": LINES[j], "ls": DASHES[j]}
+        ax.plot(x[1:], powers[1:, k], label=MODELS[k], **style)
         if against == "q":
-            axes[k // 3].plot(0, powers[0, k], **style)
-    for first, ax in zip((0, 3, 6), axes):
-        ax.axhline(0.5, color="0.5", lw=0.8, ls=":")
-        _finish(ax, MODELS[first : first + 3], "lower right")
-        if against != "q":
-            ax.set(xlabel="cost ratio $r_c$", xscale="log", xlim=(1e-2, 1e2))
-    return fig
+            ax.plot(0, powers[0, k], **style)
+    ax.axhline(0.5, color="0.5", lw=0.8, ls=":")
+    _finish(ax, models, "lower right")
+    if against != "q":
+        ax.set(xlabel="cost ratio $r_c$", xscale="log", xlim=(1e-2, 1e2))
+
+
+def _plot_power(done, against="q"):
+    "One panel for three models; returns the matplotlib Figure."
+    shown = {" " * k: MODELS[k : k + 3] for k in (0, 3, 6)}
+    return panels(partial(_draw_power, done, against), shown, 3, (9.8, 3.2))
 
 
 def _finish(ax, models, place):

@@ -9,7 +9,6 @@ __all__ = ['figure_1', 'figure_2', 'table_4', 'equations', 'table_5', 'table_6',
 # %% ../../nbs/39_cost_score_reproduced.ipynb #e982cb5e
 from collections import namedtuple
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm, spearmanr
@@ -57,11 +56,8 @@ def figure_1():
 _POINTS = {1.0: "A", 10.0: "B", 0.1: "C"}  # names of the optima in Figure 2, in the paper's order
 
 
-class _NormalModel(NamedTuple):
+class _NormalModel(namedtuple("_NormalModel", "distance prevalence", defaults=(2.0, 0.3))):
     "Two normal classes of unit variance: the stand-in for Figure 2's unnamed model."
-
-    distance: float = 2.0
-    prevalence: float = 0.3
 
     def counts(self, threshold) -> BinaryCounts:
         "Probabilities of the four outcomes of deciding 1 at scores from the threshold up."
@@ -250,12 +246,11 @@ _EACH = ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving")
 
 def _printed_table_6():
     "Table 6 as printed, a row a data set and ratio; the F1 threshold's numbers stand in three rows."
-    pd = pandas()
     cell = printed_numbers("cost_score", "table6") | printed_numbers("cost_score", "table6-study")
-    index = pd.MultiIndex.from_product([_NAMES, _RATIOS], names=["data set", "cost ratio"])
+    index = pandas().MultiIndex.from_product([_NAMES, _RATIOS], names=["data set", "cost ratio"])
     columns = {c: [cell[f"{n}/{c}"] for n, _ in index] for c in _ONCE}
     columns |= {c: [cell[f"{n}/{r:g}/{c}"] for n, r in index] for c in _EACH}
-    return pd.DataFrame(columns, index=index)
+    return pandas().DataFrame(columns, index=index)
 
 # %% ../../nbs/39_cost_score_reproduced.ipynb #4536afb4
 def _score_interval(precision, recall, cost_ratio, half_unit=0.0005):

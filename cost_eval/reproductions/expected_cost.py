@@ -9,9 +9,9 @@ __all__ = ['SYSTEMS', 'gaussian_sample', 'gaussian_log_posteriors', 'threshold_m
            'section_3_1', 'section_3_6', 'appendix_a_3']
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #b39cd007
+from collections import namedtuple
 from functools import partial
 from hashlib import sha256
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -364,7 +364,7 @@ def population_table_1(variance=0.2, n_cells=100_000) -> dict:
     return _decided(gaussian_log_posteriors((edges[1:] + edges[:-1]) / 2, priors, variance), mass)
 
 # %% ../../nbs/19_expected_cost_reproduced.ipynb #6dad5f85
-class System(NamedTuple):
+class System(namedtuple("System", "dataset system source priors target", defaults=(None, None))):
     """A data set and a system of Table 2.
 
     Attributes
@@ -378,12 +378,6 @@ class System(NamedTuple):
     target : int, default None
         this class (counted from 0) against all others
     """
-
-    dataset: str
-    system: str
-    source: str
-    priors: tuple | None = None
-    target: int | None = None
 
     @property
     def name(self):

@@ -83,13 +83,11 @@ def table_3():
         "Lift Curve": ((share, (1 - beta) / share), (called, lift(c))),
         "Gain Curve": ((share, 1 - beta), (called, c.tpr)),
     }
-    ours = {}
+    ours = []
     for name, (printed, named) in coordinates.items():
-        for axis, old, new in zip("xy", printed, named):
-            ours[f"{name}: the {axis}-coordinate is what its name says"] = np.abs(old - new).max() < 1e-9
+        ours += [np.abs(old - new).max() < 1e-9 for old, new in zip(printed, named)]
         areas = [curve_auc(_CURVE_NAMES[name], [0, 0, 1], [0, 1, 1], p) for p in prevalences]
-        gap = np.abs(ideal_auc(_CURVE_NAMES[name], prevalences) - areas).max()
-        ours[f"{name}: ideal AUC is the area of a perfect ranking"] = gap < 1e-9
+        ours.append(np.abs(ideal_auc(_CURVE_NAMES[name], prevalences) - areas).max() < 1e-9)
     return ours
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #0c761b06
@@ -131,15 +129,12 @@ _GROWING = np.arange(1, 6) / 10  # prevalences of Figures 1 and 3
 @reproduces("outperformance", "figure1")
 def figure_1():
     "Figure 1: the score of an F1 as an area"
-    ours, f1 = {}, np.linspace(0, 1, 201)[1:]
-    for pi, side, sign in ((0.1, "above", 1), (0.5, "below", -1)):
-        trivial = float(f_beta(BinaryCounts.from_rates(1, pi, 1, 0)))
-        gap = outperformance("f_beta", 0.6, pi) - outperformance("f_beta", trivial, pi)
-        ours |= {f"TPC f1_score/{pi}": trivial, f"f1 of 0.6 scores {side} the TPC at {pi}": sign * gap > 0}
+    f1, score = np.linspace(0, 1, 201)[1:], partial(outperformance, "f_beta")
+    trivial = [float(f_beta(BinaryCounts.from_rates(1, pi, 1, 0))) for pi in (0.5, 0.1)]
+    lead = [score(0.6, pi) - score(least, pi) for pi, least in zip((0.5, 0.1), trivial)]
     gap = max(np.abs(_equation_7(f1, pi) - _area_beaten(f1, pi)).max() for pi in _GROWING)
-    ours["equation (7) is the area beaten, within 0.005"] = Margin(0.005 - gap)
-    rise = np.diff([outperformance("f_beta", 0.6, pi) for pi in _GROWING]).max()
-    ours["the score of f1 = 0.6 falls as the prevalence grows"] = Margin(-rise)
+    rise = np.diff([score(0.6, pi) for pi in _GROWING]).max()
+    ours = [*trivial, lead[1] > 0, lead[0] < 0, Margin(0.005 - gap), Margin(-rise)]
     return Reproduction(ours, _plot_figure_1)
 
 
@@ -293,10 +288,9 @@ def published_areas() -> dict:
     dict
         (curve, area, prevalence) -> score
     """
-    found = {}
-    for k, (data, names) in enumerate((*SETS.items(), *SETS.items())):
-        curve, key = (("pr", "AUC(PRC)"), ("lift", "AUC(Lift)"))[k // 2]
-        paper = _numbers(f"table{6 + k}")
+    found, curves = {}, (("pr", "AUC(PRC)"), ("lift", "AUC(Lift)"))
+    for k, ((curve, key), (data, names)) in enumerate(product(curves, SETS.items()), 6):
+        paper = _numbers(f"table{k}")
         for name in (f"{data} {name}" for name in names):
             found[curve, paper[f"{name}/{key}"], _prevalence(name)] = paper[f"{name}/OPS(AUC)"]
     return found
@@ -415,31 +409,22 @@ def _score_moved(kind, pi) -> float:
 def section_4_3():
     "Sections 3.1, 4.2 and 4.3: metrics that rank oppositely, and scores that do not"
     best = [_ranked("table8", column)[0] for column in ("AUC(Lift)", "NAUC(Lift)")]
-    ours = {
-        "AUC(Lift) is best on the heart's General set, NAUC(Lift) on Hospital": best == [*SETS["Heart"][::2]]
-    }
-    oppositely = {
-        "AUC(Lift) and NAUC(Lift) rank the loan's sets": ("table9", "AUC(Lift)", "NAUC(Lift)"),
-        "lift and precision at 500 rank the heart's sets": ("table8", "Lift", "Precision"),
-        "lift and precision at 500 rank the loan's sets": ("table9", "Lift", "Precision"),
-    }
-    for words, (item, one, other) in oppositely.items():
-        ours[f"{words} oppositely"] = _ranked(item, one) == _ranked(item, other)[::-1]
+    pairs = [("table9", "AUC(Lift)", "NAUC(Lift)")] + [(f"table{k}", "Lift", "Precision") for k in (8, 9)]
     rising = sorted(SETS["Heart"], key=lambda name: -_prevalence(f"Heart {name}"))
-    falls = all(_ranked("table6", column) == rising for column in ("AUC(PRC)", "Precision"))
-    ours["AUC(PRC) and precision at recall 0.9 fall with the heart's prevalence"] = falls
-    for name, kind in _CURVE_NAMES.items():
-        moved = max(_score_moved(kind, pi) for pi in (0.1, 0.5))
-        ours[f"{name}: AUC and NAUC have the same score"] = Margin(1e-9 - moved)
+    moved = [max(_score_moved(kind, pi) for pi in (0.1, 0.5)) for kind in _CURVE_NAMES.values()]
     pi, found = _prevalence("Heart General"), _numbers("table8")["Heart General/Precision"]
-    gap = abs(outperformance("precision", found, pi) - outperformance("lift", found / pi, pi))
-    ours["lift and precision have the same score"] = Margin(1e-9 - gap)
-    return ours
+    moved.append(abs(outperformance("precision", found, pi) - outperformance("lift", found / pi, pi)))
+    return [
+        best == [*SETS["Heart"][::2]],
+        *(_ranked(item, one) == _ranked(item, other)[::-1] for item, one, other in pairs),
+        all(_ranked("table6", column) == rising for column in ("AUC(PRC)", "Precision")),
+        *(Margin(1e-9 - change) for change in moved),
+    ]
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #13a7e0f4
-# A data set of section 4, ready for training: features (N, d), numbers and text as indicator columns; labels
-# (N,); members of the second test set's population (N,); the size against the paper's data set; and how many
-# columns the table has, target included.
+# A data set of section 4, ready for training: features (N, d), numbers and text as indicator columns;
+# labels (N,); members of the second test set's population (N,); the size against the paper's data set; and
+# how many columns the table has, target included.
 _Task = namedtuple("_Task", "features y special scale columns")
 _PAPER_SIZES = {"heart": 253_680, "loan": 255_347}
 
@@ -562,16 +547,14 @@ def _measure(y, scores, threshold, top) -> tuple:
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #84a69d9e
 _SPLITS = {"heart": {"sketch": 4, "quick": 20, "full": 40}, "loan": {"quick": 6, "full": 20}}
-_SETTINGS = {
-    "small steps": {"n_estimators": 100, "learning_rate": 0.1, "max_depth": 3},
-    "xgboost's defaults": {},
-}
+_SMALL_STEPS = {"n_estimators": 100, "learning_rate": 0.1, "max_depth": 3}
+_SETTINGS = {"small steps": _SMALL_STEPS, "xgboost's defaults": {}}
 _GRID = np.linspace(0.05, 1, 20)  # positions of the paper's standardized curves
 
 
-# What the splits of one data set gave: the size of the data against the paper's; number -> (splits, 3) of each
-# test set, "threshold" too; heights (splits, 3, 2, 20) of the precision-recall and lift curve at `_GRID`, their
-# outperformance scores; and of the first split three pairs of complete curves.
+# What the splits of one data set gave: the size of the data against the paper's; number -> (splits, 3) of
+# each test set, "threshold" too; heights (splits, 3, 2, 20) of the precision-recall and lift curve at
+# `_GRID`, their outperformance scores; and of the first split three pairs of complete curves.
 _Trained = namedtuple("_Trained", "scale values heights scores first")
 
 

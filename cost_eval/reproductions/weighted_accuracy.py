@@ -15,11 +15,12 @@ from scipy import stats
 
 from .. import datasets
 from ..confusion import BinaryCounts
-from ..core import pandas, pyplot, stored_lines
+from ..core import pandas, stored_lines
 from ..metric_study import STUDY_GRID, STUDY_METRICS, SpearmanMoments, correlation_samples
 from ..metric_study import cost_correlation, matched_beta, plot_correlation_map, rank_correlation
 from ..metric_study import spearman_moments, standardize_spearman
 from ..metrics import METRICS, weighted_accuracy
+from ..plotting import panels
 from ..reproduce import Margin, Reproduction, compare, printed_numbers, published, reproduces
 from ..weighted_accuracy import cost_weight, emblematic_models, expected_weighted_accuracy_over
 from ..weighted_accuracy import target_weight, weight_range_from_ranking
@@ -77,12 +78,8 @@ def _ranges() -> dict:
     everybody, wrong = BinaryCounts(20, 80, 0, 0), BinaryCounts(0, 80, 20, 0)
     least, most = 2.0 * 20 + 1.0 * 80, 12.0 * 20 + 4.0 * 80
     msu = METRICS["mean_subjective_utility"](wrong, np.array([[1, 4], [12, 2]]))
-    normalized = 1 - (most - least) / (10 * 20 + 3 * 80 - least)
-    gaps = (
-        abs(msu + least / most),
-        METRICS["precision"](everybody),
-        abs(weighted_accuracy(wrong, 10 / 13) - normalized),
-    )
+    off = weighted_accuracy(wrong, 10 / 13) - 1 + (most - least) / (10 * 20 + 3 * 80 - least)
+    gaps = abs(msu + least / most), METRICS["precision"](everybody), abs(off)
     cells = published("weighted_accuracy", "table2")["cell"][-3:]
     return {cell: Margin(1e-9 - gap) for cell, gap in zip(cells, gaps)}
 
@@ -135,14 +132,10 @@ def equation_13():
     found = ask(0.6)
     at_ends = [c for c in found.constraints if np.isclose(c.bound, (found.low, found.high)).any()]
     sources = [(c.kind, c.worse, c.better) for c in at_ends]
-    return [
-        found.low,
-        found.high,
-        ("lower", "Mbad-", "Mbad+") in sources,
-        ("upper", "M+", "Mbad") in sources,
-        *(not ask(alpha).empty for alpha in (0.5, 0.75)),
-        *(cost_weight(v, 1) for v in (35, 10, 50)),  # bankruptcy
-    ]
+    said = ("lower", "Mbad-", "Mbad+"), ("upper", "M+", "Mbad")
+    bounds = [found.low, found.high, *(end in sources for end in said)]
+    kept = [not ask(alpha).empty for alpha in (0.5, 0.75)]
+    return bounds + kept + [cost_weight(v, 1) for v in (35, 10, 50)]  # bankruptcy
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #6e403233
 #| code-fold: true
@@ -167,12 +160,10 @@ def section_3():
     cost = r * to * target.fnr + (1 - r) * (1 - to) * target.fpr
     balanced = target_weight(r, pi, np.full(2000, 0.5))
     needless = target_weight(r, r * to / (1 - to - r + 2 * r * to), to)
-    pairs = (
-        (value, 1 - cost / (r * to + (1 - r) * (1 - to))),
-        (balanced, r * counts.n / (r * counts.n + (1 - r) * counts.p)),
-        (needless, 0.5),
-    )
-    return [np.allclose(*pair) for pair in pairs] + [Margin(_middle_order(lean) - 1.8) for lean in (0.0, 1.0)]
+    same = [np.allclose(value, 1 - cost / (r * to + (1 - r) * (1 - to)))]
+    same.append(np.allclose(balanced, r * counts.n / (r * counts.n + (1 - r) * counts.p)))
+    orders = [Margin(_middle_order(lean) - 1.8) for lean in (0.0, 1.0)]
+    return [*same, np.allclose(needless, 0.5), *orders]
 
 # %% ../../nbs/49_weighted_accuracy_reproduced.ipynb #1f0fcbb4
 #| code-fold: true
@@ -181,12 +172,11 @@ def study_revenues(n: int = 200, data_dir=None) -> tuple[np.ndarray, np.ndarray,
     """Revenues of n customers, of all, and where they come from: the Telco data, or synthetic ones
     (uniform, of about the same mean and spread).
     """
+    everyone = np.linspace(12.6, 116.9, 7043)
+    source = "SYNTHETIC revenues, uniform, mean 64.75, standard deviation 30.1"
     if datasets.available("telco", data_dir=data_dir):
-        everyone = datasets.load("telco", data_dir=data_dir)["MonthlyCharges"].to_numpy()
-        source = "Telco customers"
-    else:
-        everyone = np.linspace(12.6, 116.9, 7043)
-        source = "SYNTHETIC revenues, uniform, mean 64.75, standard deviation 30.1"
+        customers = datasets.load("telco", data_dir=data_dir)
+        everyone, source = customers["MonthlyCharges"].to_numpy(), "Telco customers"
     return np.random.default_rng(42).choice(everyone, n, replace=False), everyone, source
 
 
@@ -300,26 +290,24 @@ def _beside_published(figure: str, ours, data_dir=None):
 #| code-fold: true
 def _plot_heat_maps(table, title: str = ""):
     "All metrics of a study as annotated heat maps in the paper's order; returns the matplotlib Figure."
-    names = [name for name in LABELS if name in set(table["metric"])]
-    rows, columns = -(-len(names) // 3), min(3, len(names))
-    fig, axes = pyplot().subplots(
-        rows, columns, figsize=(7.4, 2 * rows), sharex=True, sharey=True, squeeze=False
-    )
-    for k, (ax, name) in enumerate(zip(axes.flat, names)):
+    names = {label: name for name, label in LABELS.items() if name in set(table["metric"])}
+    lowest = list(names.values())[-3:]  # of each column
+
+    def draw(ax, name):
         plot_correlation_map(table, name, ax=ax)
-        ax.tick_params(labelsize=8, labelbottom=k >= len(names) - columns)  # the lowest of each column
+        ax.tick_params(labelsize=8, labelbottom=name in lowest)
         ax.set(xlabel="", ylabel="")
-        ax.set_title(LABELS[name], fontsize=9)
+        ax.title.set_fontsize(9)
         for number in ax.collections:  # in their cells: nothing makes room for them
             number.set_in_layout(False)
-    spare = axes.flat[len(names) :]
-    for ax in spare:
-        ax.set_axis_off()
+
+    fig = panels(draw, names, min(3, len(names)), (7.4, 2), sharex=True, sharey=True)
+    used, spare = fig.axes[: len(names)], fig.axes[len(names) :]
     fig.supxlabel("prevalence $r_+$", fontsize=9)
     fig.supylabel("weight $r_C$", fontsize=9)
     fig.suptitle(title, fontsize=10)
-    place = {"cax": spare[0].inset_axes([0, 0.5, 1, 0.1])} if len(spare) else {"ax": axes}
-    bar = fig.colorbar(axes.flat[0].images[0], orientation="horizontal", ticks=[-1, -0.5, 0, 0.5, 1], **place)
+    place = {"cax": spare[0].inset_axes([0, 0.5, 1, 0.1])} if spare else {"ax": used}
+    bar = fig.colorbar(used[0].images[0], orientation="horizontal", ticks=[-1, -0.5, 0, 0.5, 1], **place)
     bar.set_label("mean rank correlation with the bill", fontsize=9)
     return fig
 
@@ -485,15 +473,9 @@ def constants(data_dir=None):
     n_tot = min((200, 400), key=lambda n: scores[f"{n} customers, mean of all"])
     variance = moments.lower + moments.upper
     relative = np.sqrt(2 / variance) * moments.error  # standard error of a variance from that many draws
-    ours = [
-        n_tot,
-        n_tot,
-        study_revenues(n_tot, data_dir)[0].mean(),
-        moments.mean,
-        variance,
-        moments.lower,
-        scores["delta_a without P_eff = 0.25"] < scores["200 customers, mean of all"],
-    ]
+    mean, other = study_revenues(n_tot, data_dir)[0].mean(), scores["delta_a without P_eff = 0.25"]
+    fits_better = other < scores["200 customers, mean of all"]
+    ours = [n_tot, n_tot, mean, moments.mean, variance, moments.lower, fits_better]
     error = moments.error, relative * variance, 1.5 * relative * moments.lower
     return Reproduction(ours, error=dict(zip(("mean of*", "variance of*", "variance from*"), error)))
 
@@ -544,6 +526,9 @@ def _claims(plain: dict, stressed: dict) -> dict:
     apart, alike = partial(_apart, plain), lambda m, o, maps=plain: _alike(plain[m][0], maps[o][0])
     falls = lambda m, maps=stressed: _apart(maps, m, _DIAGONAL, 0).value
     two_regions = lambda m, high, low: mean(m, high, stressed) > 0.4 and mean(m, low, stressed) < -0.4
+    high, negative = lambda m: mean(m, _ABOVE) > 0.8, lambda m: np.nanmax(plain[m][0][_BELOW]) < 0
+    others = (v for m, (v, _) in plain.items() if m not in _ASYMMETRIC)
+    swapped = [np.nanmean(np.abs(v - v[::-1, ::-1])) for v in others]
     known = lambda m: plain[m][0][np.isfinite(plain[m][0])]
 
     def slightly(m, side):
@@ -564,9 +549,7 @@ def _claims(plain: dict, stressed: dict) -> dict:
         "higher by 0.4 on the main diagonal": lambda m: apart(m, _DIAGONAL, 0.4),
         "higher by 0.2 on the main diagonal": lambda m: apart(m, _DIAGONAL, 0.2),
         "on the main diagonal lower than informedness": lambda m: over("informedness", m, _DIAGONAL) > 0,
-        "mean above 0.8 above the main diagonal, negative below": (
-            lambda m: mean(m, _ABOVE) > 0.8 and np.nanmax(plain[m][0][_BELOW]) < 0
-        ),
+        "mean above 0.8 above the main diagonal, negative below": lambda m: high(m) and negative(m),
         "below the main diagonal less negative than recall": lambda m: over(m, "recall", _BELOW) > 0,
         "the reverse of recall (correlation below -0.9)": lambda m: alike(m, "recall") < -0.9,
         "lower by 0.2 on the main diagonal": lambda m: _apart(stressed, m, _DIAGONAL, -0.2),
@@ -581,9 +564,7 @@ def _claims(plain: dict, stressed: dict) -> dict:
         "above 0.7 in nine cells of ten": lambda m: (known(m) > 0.7).mean() >= 0.9,
         "above 0.5 in every cell": lambda m: least(m, 0.5),
         "above 0.95 in every cell, as without fluctuations it would be 1": lambda m: least(m, 0.95),
-        "less than 0.2 from their map with the classes swapped, on average": lambda _: all(
-            np.nanmean(np.abs(v - v[::-1, ::-1])) < 0.2 for m, (v, _) in plain.items() if m not in _ASYMMETRIC
-        ),
+        "less than 0.2 from their map with the classes swapped, on average": lambda _: max(swapped) < 0.2,
         "rebalancing metrics beat accuracy on the main diagonal": lambda _: min(over_accuracy(_DIAGONAL)) > 0,
         "accuracy beats rebalancing metrics where r_C is 1/2 or r_+": lambda _: max(over_accuracy(same)) < 0,
     }
@@ -616,13 +597,11 @@ def claims(data_dir=None):
         return np.sqrt(((both["ours"] - both["published"]) ** 2)[both["metric"].isin(metrics)].mean())
 
     matched, beta = _study(None, False, data_dir=data_dir), ("H informed", "EWA")
+    of_end = distance("fig2", worst, NAMES) - distance("fig2", best, NAMES)
+    of_density = distance("fig1", plain, beta) - distance("fig1", matched, beta)
     ours = _claims(_maps(plain), _maps(worst)) | {
         "MSU and C-score rank as WA does": _same_rankings(),
-        "the weighted coefficient weights low cost and high metric": Margin(
-            distance("fig2", worst, NAMES) - distance("fig2", best, NAMES)
-        ),
-        "the Beta density has the variance of u(c)": Margin(
-            distance("fig1", plain, beta) - distance("fig1", matched, beta)
-        ),
+        "the weighted coefficient weights low cost and high metric": Margin(of_end),
+        "the Beta density has the variance of u(c)": Margin(of_density),
     }
     return Reproduction(ours, basis=dict.fromkeys(refuted, "own inputs"))
