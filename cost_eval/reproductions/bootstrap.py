@@ -38,12 +38,9 @@ def example_costs() -> CostMatrix:
 @reproduces("bootstrap", "table1")
 def table_1():
     "Table 1: a cost matrix, and what the text says about it"
-    costs = example_costs().array
-    ours = {f"C({i},{j})": costs[j - 1, i - 1] for i in range(1, 5) for j in range(1, 5)}
-    for cell in published("bootstrap", "table1")["cell"][16:]:
-        predicted, true = (int(word) for word in cell.split() if word.isdigit())
-        ours[cell] = costs[true - 1, predicted - 1]
-    return ours
+    costs, cells = example_costs().array, published("bootstrap", "table1")["cell"]
+    said = [[int(word) - 1 for word in cell.split() if word.isdigit()] for cell in cells[16:]]
+    return [*costs.T.ravel(), *(costs[true, predicted] for predicted, true in said)]
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #7a20111d
 def least_chance(costs, rare, other) -> float:
@@ -178,18 +175,14 @@ def _draw_domain(ax, domain, n_grid=400):
     ax.set(xlabel="feature 1", ylabel="feature 2", xticks=(0, 1), yticks=(0, 1))
     ax.label_outer()
 
-
-def _plot_domains():
-    "Class regions of the domains; returns the matplotlib Figure."
-    shown = {f"domain {i}": domain for i, domain in enumerate(DOMAINS)}
-    return panels(_draw_domain, shown, 5, (11, 2.5), sharex=True, sharey=True)
-
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #bcec2cb4
 @reproduces("bootstrap", "figure1", how="description")
 def figure_1():
     "Figure 1: decision boundaries of five domains that could stand for Expf5"
     labels = DOMAINS[0].classify(np.random.default_rng(0).random((100_000, 2)))
-    return Reproduction([len(set(labels))], _plot_domains)
+    shown = {f"domain {i}": domain for i, domain in enumerate(DOMAINS)}
+    figure = partial(panels, _draw_domain, shown, 5, (11, 2.5), sharex=True, sharey=True)
+    return Reproduction([len(set(labels))], figure)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #517f698c
 MODELS = tuple(f"M{k}" for k in range(1, 10))
@@ -423,14 +416,18 @@ def _plot_spread(item, each, label):
 _simulated = partial(reproduces, "bootstrap", how="simulation")
 
 
+def _of_sets(item, what, label, remark, budget) -> Reproduction:
+    "A table of how many test sets something holds in."
+    done = studies(budget)
+    note = f"{len(done)} runs of {len(getattr(done[0], what))} test sets{remark}"
+    return against_runs(item, per_thousand(done, lambda s: getattr(s, what)), label, note)
+
+
 @_simulated("table5", budget="full", shares="studies")
 def table_5(budget="quick"):
     "Table 5: coverage of BCOST, lambda 0.1"
-    done = studies(budget)
-    note = f"{len(done)} runs of {len(done[0].covered)} test sets"
-    note += "; what would pin M6 and M9 is not in the text"
-    each = per_thousand(done, lambda s: s.covered)
-    return against_runs("table5", each, "test sets of 1,000 that hold the true cost", note)
+    label = "test sets of 1,000 that hold the true cost"
+    return _of_sets("table5", "covered", label, "; what would pin M6 and M9 is not in the text", budget)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #0eb26ab8
 _LAPLACES = {False: (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0), True: (0.0, 0.02, 0.1, 0.5)}  # paired
@@ -530,10 +527,7 @@ def _draw_sweep(laplaces, ax, rates):
 @_simulated("table6", budget="full", shares="studies")
 def table_6(budget="quick"):
     "Table 6: BDELTACOST on classifiers of equal cost, lambda 0"
-    done = studies(budget)
-    note = f"{len(done)} runs of {len(done[0].accepted)} test sets"
-    each = per_thousand(done, lambda s: s.accepted)
-    return against_runs("table6", each, "test sets of 1,000 that do not reject", note)
+    return _of_sets("table6", "accepted", "test sets of 1,000 that do not reject", "", budget)
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #8db440fd
 @lru_cache(maxsize=None)

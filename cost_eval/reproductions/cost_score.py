@@ -694,6 +694,5 @@ def _claims_7(curves) -> dict:
 def figure_7(budget="quick", data_dir=None):
     "Figure 7: savings over log10 of the cost ratio"
     curves = {name: _savings_curves(name, budget, data_dir) for name in _judged(data_dir)}
-    shown = {_STAND_IN.get(name, name): of for name, of in curves.items()}
-    figure = partial(panels, _draw_7, shown)
+    figure = partial(panels, _draw_7, {_STAND_IN.get(name, name): of for name, of in curves.items()})
     return _of_study("figure7", _said("figure7", _claims_7(curves)), budget, data_dir, figure)

@@ -154,12 +154,9 @@ def figure_2():
     "Figure 2: a Directed Binary Tree of depth 3"
     fpr, fnr = sample_directed_binary_tree(20_000, 3, rng=0)
     wrong = (np.diff(fpr, axis=1) < 0) | (np.diff(fnr, axis=1) > 0)
-    return Reproduction([fpr.shape[1] - 2, wrong.mean()], _plot_figure_2)
-
-
-def _plot_figure_2():
     draw = lambda ax, n: plot_tree_curves("roc", n_curves=n, depth=3, boxes=3, rng=3, ax=ax)
-    return panels(draw, {"one curve with its boxes": 1, "sixty curves": 60}, size=(9.2, 4))
+    figure = partial(panels, draw, {"one curve with its boxes": 1, "sixty curves": 60}, size=(9.2, 4))
+    return Reproduction([fpr.shape[1] - 2, wrong.mean()], figure)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #07b57751
 @reproduces("outperformance", "figure3")
@@ -212,11 +209,6 @@ def positives(name) -> tuple:
     count = np.arange(np.ceil((prevalence - 5e-4) * size), np.floor((prevalence + 5e-4) * size) + 1)
     lift = paper[f"{name}/Precision"] * size / count
     return int(count[np.abs(lift - paper[f"{name}/Lift"]).argmin()]), size
-
-
-def _prevalence(name) -> float:
-    count, size = positives(name)
-    return count / size
 
 
 def _rounded(function, value, half=0.0005) -> tuple:
@@ -292,7 +284,7 @@ def published_areas() -> dict:
     for k, ((curve, key), (data, names)) in enumerate(product(curves, SETS.items()), 6):
         paper = _numbers(f"table{k}")
         for name in (f"{data} {name}" for name in names):
-            found[curve, paper[f"{name}/{key}"], _prevalence(name)] = paper[f"{name}/OPS(AUC)"]
+            found[curve, paper[f"{name}/{key}"], np.divide(*positives(name))] = paper[f"{name}/OPS(AUC)"]
     return found
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #e90c6044
@@ -410,9 +402,9 @@ def section_4_3():
     "Sections 3.1, 4.2 and 4.3: metrics that rank oppositely, and scores that do not"
     best = [_ranked("table8", column)[0] for column in ("AUC(Lift)", "NAUC(Lift)")]
     pairs = [("table9", "AUC(Lift)", "NAUC(Lift)")] + [(f"table{k}", "Lift", "Precision") for k in (8, 9)]
-    rising = sorted(SETS["Heart"], key=lambda name: -_prevalence(f"Heart {name}"))
+    rising = sorted(SETS["Heart"], key=lambda name: -np.divide(*positives(f"Heart {name}")))
     moved = [max(_score_moved(kind, pi) for pi in (0.1, 0.5)) for kind in _CURVE_NAMES.values()]
-    pi, found = _prevalence("Heart General"), _numbers("table8")["Heart General/Precision"]
+    pi, found = np.divide(*positives("Heart General")), _numbers("table8")["Heart General/Precision"]
     moved.append(abs(outperformance("precision", found, pi) - outperformance("lift", found / pi, pi)))
     return [
         best == [*SETS["Heart"][::2]],
@@ -433,10 +425,8 @@ _PAPER_SIZES = {"heart": 253_680, "loan": 255_347}
 def _load_task(data, data_dir=None) -> _Task:
     "Heart or loan."
     table = datasets.load(data, data_dir=data_dir)
-    if data == "heart":
-        target, special = "HeartDiseaseorAttack", table["Age"] >= 11
-    else:
-        target, special = "Default", table["Income"] < 35_000
+    target = {"heart": "HeartDiseaseorAttack", "loan": "Default"}[data]
+    special = table["Age"] >= 11 if data == "heart" else table["Income"] < 35_000
     x = pandas().get_dummies(table.drop(columns=target)).to_numpy(np.float32)
     scale = len(table) / _PAPER_SIZES[data]
     return _Task(x, table[target].to_numpy(), special.to_numpy(), scale, table.shape[1])
