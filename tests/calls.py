@@ -689,7 +689,7 @@ PAPERS = {
     "outperformance_of_cost": lambda p: Call(p.from_best_to_worst, p.prices, p.shares),
     "plot_simplex_decisions": lambda p: Call(p.prices).then(drawn),
     "multiclass_cost_score": lambda p: {
-        how: Call(p.square, [4.] * p.K, average=how, weights=p.shares) for how in ("macro", "harmonic")},
+        how: Call(p.square, [4.] * p.K, average=how) for how in ("macro", "harmonic")},
     **two({
         "roc_auc": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight),
         "auc_interval": lambda p: Call(
@@ -719,7 +719,7 @@ PAPERS = {
             p.y, p.scores(), [.5, 8.], sample_weight=p.maybe.weight,
             prevalence=.1 if p.has("shown") else None),
         "paired_saving": lambda p: Call(
-            p.y, p.decided(), p.decided(1), [.5, 8.], sample_weight=p.maybe.weight,
+            p.y, p.decided(), p.decided(1), [.5, 8.],
             prevalence=.1 if p.has("shown") else None).then(with_plot),
         "held_out_saving": lambda p: Call(
             p.y, p.scores(), 0., 2., 8., prevalence=.1 if p.has("shown") else None),

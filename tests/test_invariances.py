@@ -47,8 +47,6 @@ NOT = {
     "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER,
                                                      "labels": "it keeps priors as they were said"},
     "plot_cost_curve": {"scores": "it draws them along the axis"},
-    "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no "
-                                   "clusters that would say otherwise"},
     "bcost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     "bdelta_cost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     **{f"{use}[{name}]": dict.fromkeys(["classes", "decisions", "stack"], DRAWS)

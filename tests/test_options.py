@@ -517,8 +517,8 @@ CASES = {
         "tune_threshold": Case(Y, SCORES, 8., prevalence=.05),
         "paired_saving": Case(Y, D, E, 8., prevalence=.05, confidence=.5),
         "held_out_saving": Case(Y, SCORES, 1., 0., 8., prevalence=.05, confidence=.5),
-        "multiclass_cost_score": Case(COSTS3 + 1, 4., weights=[1., 2, 3]),
-        "multilabel_cost_score": Case(np.stack([COUNTS, COUNTS.T]), 4., weights=[1., 2]),
+        "multiclass_cost_score": Case(COSTS3 + 1, 4., average="micro"),
+        "multilabel_cost_score": Case(np.stack([COUNTS, COUNTS.T]), 4., average="micro"),
     },
 }
 ALTERNATIVES = {  # of an option that a case says nothing about
