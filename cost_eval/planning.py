@@ -90,7 +90,6 @@ def required_sample_size(
     method: IntervalMethod | Literal["z"] = "auto",
     confidence: float = 0.95,
     n_sets: int = 500,
-    n_resamples: int = 1000,
     rng: Rng = 0,
     **options: Any,
 ) -> int:
@@ -115,12 +114,10 @@ def required_sample_size(
         of the interval
     n_sets : int, default 500
         simulated test sets a size
-    n_resamples : int, default 1000
-        replicates a set, where the method draws some
     rng : Generator or int, default 0
         numpy Generator or seed
     **options
-        of the method
+        of `interval` (n_resamples among them) and of the method
 
     Returns
     -------
@@ -149,7 +146,7 @@ def required_sample_size(
     guess = max(2.0, z**2 * variance / (wanted * mean) ** 2)
     if isinstance(method, str) and method == "z":
         return int(np.ceil(guess - 1e-9))
-    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
+    options |= {"method": method, "confidence": confidence}
     seed = generator(rng).integers(2**32)  # the same test sets, as it were, at every size
 
     def excess(log_n):
@@ -198,7 +195,6 @@ def paired_power(
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
     n_sets: int = 2000,
-    n_resamples: int = 1000,
     rng: Rng = 0,
     **options: Any,
 ) -> Value:
@@ -225,12 +221,10 @@ def paired_power(
         1 minus the level of the two-sided test
     n_sets : int, default 2000
         simulated test sets; the standard error of the power is at most .5 / sqrt(n_sets), .011 for 2,000
-    n_resamples : int, default 1000
-        replicates a set, where the method draws some
     rng : Generator or int, default 0
         numpy Generator or seed
     **options
-        of `difference` and of the method
+        of `difference` (n_resamples among them) and of the method
 
     Returns
     -------
@@ -254,7 +248,7 @@ def paired_power(
     sizes = check_range(n, "n", 2, ends="[)")
     if (np.mod(sizes, 1) != 0).any():
         raise ValueError("n: whole numbers are needed")
-    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
+    options |= {"method": method, "confidence": confidence}
     power = _power_at(p, priced, n_sets, generator(rng), options)
     return plain(np.reshape([power(int(size)) for size in np.ravel(sizes)], np.shape(sizes)))
 
@@ -263,7 +257,7 @@ def _power_at(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> Callabl
     """The power as a function of the size: test sets are drawn from the same random numbers at every size,
     the cells that occur rarest first; equal differences are one cell where the method looks at nothing else.
     """
-    by_value = options.keys() == {"method", "confidence", "n_resamples"}
+    by_value = options.keys() <= {"method", "confidence", "n_resamples"}
     options = {"rng": int(rng.integers(2**32))} | options
     some, c = np.where(p > 0, 2, 0), priced.array
     name = difference([some, some], priced, **options).method  # refuses what it does not know or cannot be
@@ -305,7 +299,6 @@ def required_pairs(
     confidence: float = 0.95,
     method: IntervalMethod = "auto",
     n_sets: int = 1000,
-    n_resamples: int = 1000,
     rng: Rng = 0,
     **options: Any,
 ) -> int:
@@ -334,12 +327,10 @@ def required_pairs(
         of `difference`: the test that will judge
     n_sets : int, default 1000
         simulated test sets, from the same random numbers at every size
-    n_resamples : int, default 1000
-        replicates a set, where the method draws some
     rng : Generator or int, default 0
         numpy Generator or seed
     **options
-        of `difference` and of the method
+        of `difference` (n_resamples among them) and of the method
 
     Returns
     -------
@@ -367,7 +358,7 @@ def required_pairs(
     spread = np.sqrt(p[p > 0] @ (d - saving) ** 2)
     z = norm.isf((1 - confidence) / 2) + norm.ppf(max(wanted, 0.5))
     guess = max(2.0, (z * spread / saving) ** 2)
-    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
+    options |= {"method": method, "confidence": confidence}
     power_at = _power_at(p, priced, n_sets, generator(rng), options)
     within = min(0.5 / n_sets, wanted / 2), max(1 - 0.5 / n_sets, (1 + wanted) / 2)  # finite quantiles
 
@@ -474,8 +465,8 @@ def _least_mean(y, b, tail) -> np.ndarray:
 # %% ../nbs/22_how_many.ipynb #3d184005
 #| code-fold: true
 #| code-summary: "What is checked: losses, bounds, clusters"
-def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[float, float]:
-    "Least and largest possible loss, as said or those of the costs."
+def _check_bounds(bounds, costs, x, name, paired=False) -> tuple[float, float]:
+    "Least and largest possible loss (difference of two), as said or those of the costs."
     remedy = (
         "give costs=, or say the least and the largest that can occur, from the costs and not from the data"
     )
@@ -484,7 +475,8 @@ def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[float, float]:
     if bounds is not None and costs is not None:
         raise ValueError("bounds, costs: give one of them; costs= tells the bounds")
     if costs is not None:
-        bounds = attainable(costs, *sides)
+        costs = as_costs(costs)
+        bounds = attainable(costs, second=costs.decisions if paired else None)
     low, high = check_range(bounds, "bounds", shape=(2,), hint=remedy).tolist()
     if low >= high:
         raise ValueError(f"bounds: low must be below high, got {bounds!r:.80}; {remedy}")
@@ -588,8 +580,6 @@ def difference_sequence(
     *,
     bounds: tuple | None = None,
     costs: Costs | None = None,
-    first: Any = None,
-    second: Any = None,
     clusters: Labels | None = None,
     largest_cluster: int | None = None,
     confidence: float = 0.95,
@@ -604,9 +594,6 @@ def difference_sequence(
         least and largest *difference*, first minus second, that can occur: with costs from 0 to 20, (-20, 20)
     costs : CostMatrix, ExampleCosts, array_like or mapping, optional
         in place of `bounds`: what both losses come from; `attainable` tells what can occur
-    first, second : label or sequence, optional
-        decisions of the costs that each side can take: one label for a constant that was declared; default:
-        all
     clusters, largest_cluster, confidence
         as for `confidence_sequence`
 
@@ -626,17 +613,10 @@ def difference_sequence(
     >>> found = difference_sequence([1, 0, 1] * 40, [0, 0, 1] * 40, bounds=(-1, 1))
     >>> found.first_outside()
     25
-    >>> difference_sequence([1, 0, 0] * 40, [0, 0, 9] * 40, costs=[[0, 1], [9, 0]], second=0)
-    ConfidenceSequence(120 looks, now -4.068 to -1.434, 95%)
     """
     same_rows(losses_a=losses_a, losses_b=losses_b, clusters=clusters)
     x, name = paired_losses(losses_a, losses_b, 2)
-    if costs is None and not (first is None and second is None):
-        raise ValueError("first, second: decisions of the costs, but costs= was not given")
-    if costs is not None:
-        costs = as_costs(costs)
-        second = costs.decisions if second is None else second
-    ends = _check_bounds(bounds, costs, x, name, (first, second))
+    ends = _check_bounds(bounds, costs, x, name, paired=True)
     return _sequence(x, ends, clusters, largest_cluster, confidence, "difference of mean losses")
 
 
@@ -704,10 +684,9 @@ class CostAlarm(Result):
 def cost_alarm(
     losses: Vector,
     *,
+    limit: Numbers,
     bounds: tuple | None = None,
     costs: Costs | None = None,
-    limit: Numbers | None = None,
-    reference: Vector | None = None,
     false_alarms: float = 0.05,
 ) -> CostAlarm:
     """An alarm that rings when the cost has risen, and with a stated probability never without a cause.
@@ -722,16 +701,13 @@ def cost_alarm(
     ----------
     losses : array (N,)
         cost of each example, in the order in which they came
+    limit : float or array (N,)
+        mean loss that is allowed; an array: for each example, known before its loss, such as the cost of its
+        class in a reference period, so that the mix of classes may change without an alarm
     bounds : (float, float)
         least and largest loss that can occur
     costs : CostMatrix, ExampleCosts, array_like or mapping, optional
         in place of `bounds`: what the losses come from; `attainable` tells what can occur
-    limit : float or array (N,), optional
-        mean loss that is allowed; an array: for each example, known before its loss, such as the cost of its
-        class in the reference period, so that the mix of classes may change without an alarm
-    reference : array (M,), optional
-        losses of a reference period, in place of `limit`: the limit is the upper end of its betting
-        interval; half of `false_alarms` is spent on it
     false_alarms : float, default 0.05
         probability of a false alarm, however long one watches
 
@@ -743,7 +719,7 @@ def cost_alarm(
     Raises
     ------
     ValueError
-        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds
+        without bounds or costs, for losses and limits outside the bounds
 
     Notes
     -----
@@ -758,7 +734,9 @@ def cost_alarm(
     x = check_losses(losses, "losses", 2)
     rate = check_range(false_alarms, "false_alarms", 0, 1, shape=(), hint="5 % is .05")
     low, high = _check_bounds(bounds, costs, x, "losses")
-    limit, bar, notes = _allowed(x, limit, reference, low, high, rate)
+    limit = check_range(limit, "limit", low, high, ends="[]", hint="as the losses")
+    if np.shape(limit) not in ((), x.shape):
+        raise ValueError(f"limit: shape {np.shape(limit)}; one number is needed, or one for each of {len(x)}")
     limit, unit = np.broadcast_to(limit, x.shape), max(abs(low), abs(high))
     width = high / unit - low / unit
     y, v = (np.clip((part / unit - low / unit) / width, 0, 1)[:, None] for part in (x, limit))
@@ -766,26 +744,9 @@ def cost_alarm(
     def gain(block):
         return np.log1p(STAKES * y[block]) - np.log1p(STAKES * v[block])
 
+    notes = (f"No loss lies outside {short(low)} to {short(high)}.",)
     with np.errstate(over="ignore"):
-        return CostAlarm(np.exp(_late_bets(gain, len(x))), limit.copy(), bar, rate, notes)
-
-
-def _allowed(x, limit, reference, low, high, rate) -> tuple:
-    "The mean that is allowed, the capital at which the alarm rings, and what they rest on."
-    if (limit is None) == (reference is None):
-        raise ValueError(
-            "limit, reference: give one of them, the mean that is allowed or losses to learn it from"
-        )
-    bar, notes = 1 / rate, (f"No loss lies outside {short(low)} to {short(high)}.",)
-    if limit is None:
-        known = check_losses(reference, "reference", 2)
-        found = loss_interval(known, bounds=(low, high), method="betting", confidence=1 - rate)
-        limit, bar = float(found.high), 2 / rate
-        notes += (f"limit {short(limit)}: the upper end for the reference period, at half of the rate.",)
-    limit = check_range(limit, "limit", low, high, ends="[]", hint="as the losses")
-    if np.shape(limit) not in ((), x.shape):
-        raise ValueError(f"limit: shape {np.shape(limit)}; one number is needed, or one for each of {len(x)}")
-    return limit, bar, notes
+        return CostAlarm(np.exp(_late_bets(gain, len(x))), limit.copy(), 1 / rate, rate, notes)
 
 
 def _late_bets(gain, n: int) -> np.ndarray:
@@ -931,7 +892,11 @@ def check_rule(
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     unit = np.arange(len(y)) if clusters is None else numbered(check_1d(clusters, "clusters", len(y)))[1]
     if heaviest is not None:
-        heaviest = _checked_cap(heaviest, np.bincount(unit, weight).max() if weighed else None)
+        if not weighed:
+            raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")
+        seen = np.bincount(unit, weight).max()
+        hint = f"a unit weighs {seen:g}"
+        heaviest = check_range(heaviest, "heaviest", seen * (1 - 1e-12), ends="[)", shape=(), hint=hint)
 
     def ends(asked: _Asked, level: float) -> Any:
         "Interval of a mean by one look; None where nothing is there to tell it by."
@@ -995,16 +960,6 @@ def _new_rows(rule: DecisionRule, y_true, values, costs, clusters, largest) -> t
         refuse_told(told_by_costs(table, code, units), instead)
     paid = table.array[np.arange(len(code)), code, decided] if own else table.array[code, decided]
     return code, decided, paid, attainable(table, largest=largest)
-
-
-def _checked_cap(heaviest: float, seen: float | None) -> float:
-    "What a unit can weigh at most."
-    if seen is None:
-        raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")
-    heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    if heaviest < seen * (1 - 1e-12):
-        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
-    return heaviest
 
 
 def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[_Asked]:

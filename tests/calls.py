@@ -603,7 +603,6 @@ PLANNING = {
     "difference_sequence of clusters": lambda p: Call(
         p.losses(), p.losses(1), bounds=(-99., 99.), clusters=np.sort(p.clusters), largest_cluster=20),
     "cost_alarm": lambda p: Call(p.losses(), bounds=p.bounds, limit=p.bounds[1] / 9).then(with_plot),
-    "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
     "check_rule": lambda p: Call(
         p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
