@@ -19,7 +19,6 @@ __all__ = ['cost_weight', 'target_weight', 'effective_weight', 'expected_positiv
 
 # %% ../nbs/40_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
-from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from scipy.integrate import quad_vec
@@ -568,9 +567,7 @@ def _chains(ranking) -> list:
 # %% ../nbs/40_weighted_accuracy.ipynb #c681b139
 #| code-fold: true
 def _ordered_pairs(ranking, models) -> list:
-    """Pairs (worse, better) that a ranking states, ties in both directions; `ValueError` for unknown
-    or repeated names and for circles.
-    """
+    "Pairs (worse, better) that a ranking states, ties in both directions; no unknown or repeated names."
     chains, pairs = _chains(ranking), []
     for chain in chains:
         names = [name for group in chain for name in group]
@@ -585,32 +582,7 @@ def _ordered_pairs(ranking, models) -> list:
         pairs += [(worse[0], better[0]) for worse, better in zip(chain[:-1], chain[1:])]
     if not pairs:
         raise ValueError(f"ranking: at least two models are needed, as in 'M+ < M-', got {ranking!r}")
-    _refuse_circles(chains)
     return pairs
-
-
-def _refuse_circles(chains) -> None:
-    "`ValueError` if the orders of the chains contradict each other, tied names counted as one."
-    stands_for: dict = {}
-
-    def root(name):
-        while name in stands_for:
-            name = stands_for[name]
-        return name
-
-    for group in (group for chain in chains for group in chain):
-        for name in group[1:]:
-            if root(name) != root(group[0]):
-                stands_for[root(name)] = root(group[0])
-    order: TopologicalSorter = TopologicalSorter()
-    for chain in chains:
-        for worse, better in zip(chain[:-1], chain[1:]):
-            order.add(root(better[0]), root(worse[0]))
-    try:
-        order.prepare()
-    except CycleError as error:
-        circle = " < ".join(error.args[1])
-        raise ValueError(f"ranking: it goes in a circle, {circle}; write = where they are equal") from None
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a95e258c
 #| code-fold: true
@@ -718,7 +690,7 @@ def weight_range_from_ranking(
     Raises
     ------
     ValueError
-        For unknown names, circles, a name twice, rates outside [0, 1], and a prevalence of 0 or 1.
+        For unknown names, a name twice, rates outside [0, 1], and a prevalence of 0 or 1.
 
     Examples
     --------

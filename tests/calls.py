@@ -741,7 +741,6 @@ PAPERS = {
         "plot_weight_range": lambda p: Call(
             ce.weight_range_from_ranking(RANKINGS[p.n % 3], float(p.shares[1]))).then(drawn),
         "rank_correlation": lambda p: Call(p.losses(), p.scores(), n0=2. if p.has("shown") else None),
-        "weighted_spearman": lambda p: Call(p.scores()[:9], p.scores(1)[:9], standardized=p.has("shown")),
         "spearman_moments": lambda p: Call(p.n % 7 + 5, n_draws=500),
         "standardize_spearman": lambda p: Call(.3, ce.spearman_moments(6)),
         "matched_beta": lambda p: Call(.3, 50, .5),

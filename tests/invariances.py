@@ -301,8 +301,7 @@ OWN = {  # function.parameter: where a name means something else
     "curve_auc.recall": always([0, .75, 1]),
     "outperformance_curve_point.y": always(.75), "sample_directed_binary_tree.n_samples": always(5),
     "rank_correlation.x": lambda case: case.s, "rank_correlation.y": lambda case: case.x[:, 1],
-    "weighted_spearman.x": lambda case: case.s,
-    "weighted_spearman.y": lambda case: case.x[:, 1], "cost_correlation.revenues": lambda case: case.unit
+    "cost_correlation.revenues": lambda case: case.unit
     * (1 + np.arange(12) / 4), "cost_correlation.n_samples": always(3),
     "outperformance_of_cost.expected_cost": lambda case: .5 * case.unit, "cost_scorer.decisions": None,
     "CostMatrix.costs": lambda case: case.unit * case.turn(BILL[case.K, case.M]),
@@ -367,7 +366,7 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
     "cost_score": """cost_score_from_precision cost_score_from_rates f1_cost held_out_saving isocost_precision
         isocost_slope multiclass_cost_score""",
     "weighted_accuracy": "cost_weight hand_h_measure target_weight",
-    "metric_study": "cost_correlation rank_correlation weighted_spearman",
+    "metric_study": "cost_correlation rank_correlation",
     "outperformance": "outperformance_interval outperformance_value",
     "planning": "required_sample_size",
     "curves": "curve_auc normalized_auc outperformance_curve_point sample_directed_binary_tree",

@@ -133,7 +133,7 @@ CONTRACT = {
         cost_weight target_weight weight_range_from_ranking hand_h_measure
     """,
     "metric_study": """
-        cost_correlation weighted_spearman rank_correlation
+        cost_correlation rank_correlation
     """,
     "outperformance": """
         outperformance(metric, value, prevalence, *, reference='uniform', ...)

@@ -310,7 +310,6 @@ CASES = {
     },
     "metric_study": {
         "rank_correlation": Case(SCORES[:9], WEIGHT[:9], n0=1.),
-        "weighted_spearman": Case(SCORES[:7], WEIGHT[:7], n0=5., standardized=True),
         "spearman_moments": Case(9, n0=5., n_draws=200),
         "standardize_spearman": Case(.3, load("metric_study").spearman_moments(6), slip=True),
         "correlation_samples": Case(REVENUES, .4, .7, metrics="mcc", n_samples=3, weighted="worst", skill=2.,

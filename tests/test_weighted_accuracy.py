@@ -299,11 +299,10 @@ def test_constraints_and_conflicts_are_named():
         always.constraints[0].bound)
 
 
-@pytest.mark.parametrize("ranking", ["M+ < M-; M- < M+", "M+ < M-; M- < Mbad; Mbad < M+", "M+ = M-; M+ < M-",
-                                     "M+ = M-; Mbad = M-; M+ < Mbad"])
-def test_circles_are_refused(ranking):
-    with pytest.raises(ValueError, match="ranking: it goes in a circle"): weight_range_from_ranking(ranking,
-            .05)
+def test_a_circle_says_that_all_are_equal():
+    there, back = weight_range_from_ranking("M+ < M-; M- < M+", .05), weight_range_from_ranking("M+ = M-", .05)
+    assert (there.low, there.high) == (back.low, back.high) == pytest.approx((.95, .95))
+    assert weight_range_from_ranking("M+ < M-; M- < Mbad; Mbad < M+", .05).empty
 
 
 def test_a_tie_may_be_stated_twice():
