@@ -50,7 +50,6 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
-    columns_of,
     cost_table,
     estimand,
     generator,
@@ -825,12 +824,9 @@ def _sample(
     normalized=False,
     joint=False,
     factor=1.0,
-    can=(None, None),
     name="",
 ):
-    """The sample of one classifier, or of the difference of two that can take some decisions: one stratum,
-    or one for each class.
-    """
+    "The sample of one classifier, or of the difference of two: one stratum, or one for each class."
     name = name or ("joint" if joint else "counts")
     normalized = check_flag(normalized, "normalized")
     table, values = aligned(counts, costs, joint=joint, name=name)
@@ -838,10 +834,9 @@ def _sample(
     classes, decisions = _names(counts, costs, values.shape, name)
     unit = power_of_two(values, (-2, -1))
     cells = values / unit[..., None, None]
-    sides = (decisions,)
     if joint:
         cells = cells[..., :, None] - factor * cells[..., None, :]
-        table, cells, sides = _attainable_cells(table, cells, list(decisions), can)
+        table, cells = (part.reshape(*part.shape[:-2], -1) for part in (table, cells))
     table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized)
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
@@ -851,7 +846,7 @@ def _sample(
         cells = standard / _naive(standard, weight)[..., None, None]
         unit = power_of_two(cells, (-2, -1))
         cells = cells / unit[..., None, None]
-    called = _cell_words(cells * unit[..., None, None], classes, sides, weight is not None)
+    called = _cell_words(cells * unit[..., None, None], classes, decisions, joint, weight is not None)
     if weight is None:
         m, c = (part.reshape(*part.shape[:-2], 1, -1) for part in (table, cells))
         return Sample(m, c, None, unit, _kind(c), called)
@@ -870,28 +865,14 @@ def _weights(table, priors, classes, own):
     return ratio(table.sum(-1), table.sum((-2, -1))[..., None], undefined=0.0) if own else None
 
 
-def _attainable_cells(table, cells, decisions, can):
-    "Joint counts and differences (..., K, C) of the decisions that each side can take, and these."
-    columns = [columns_of(one, decisions, name) for one, name in zip(can, ("first", "second"))]
-    for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
-        other = np.delete(np.arange(len(decisions)), chosen)
-        taken = np.moveaxis(table, axis - 2, -1)[..., other].any(tuple(range(table.ndim - 1)))
-        if taken.any():
-            unlike = decisions[other[taken.argmax()]]
-            raise ValueError(f"{name}: {unlike!r} is none of the decisions that it can take, but was decided")
-    table, cells = (part[..., columns[0], :][..., columns[1]] for part in (table, cells))
-    flat = (part.reshape(*part.shape[:-2], -1) for part in (table, cells))
-    return *flat, tuple([decisions[j] for j in chosen] for chosen in columns)
-
-
-def _cell_words(cells, classes, sides, stratified):
+def _cell_words(cells, classes, decisions, joint, stratified):
     "called(stratum, cell) -> words for one cell of one class."
 
     def called(stratum, cell):
         truth, said = (stratum, cell) if stratified else divmod(cell, cells.shape[-1])
         price = short(float(np.ravel(cells[..., truth, said])[0]))
-        places = (said,) if len(sides) == 1 else divmod(said, len(sides[1]))
-        said = " against ".join(repr(known[place]) for known, place in zip(sides, places))
+        places = divmod(said, len(decisions)) if joint else (said,)
+        said = " against ".join(repr(decisions[place]) for place in places)
         return f"class {classes[truth]!r} decided as {said} (costs {price})"
 
     return called
@@ -1118,8 +1099,6 @@ def difference(
     n_resamples: int = 1000,
     rng: Rng = None,
     factor: float = 1.0,
-    first: Any = None,
-    second: Any = None,
     **options: Any,
 ) -> Difference:
     """Confidence interval and test for the difference of two expected costs on the same examples.
@@ -1142,9 +1121,6 @@ def difference(
         for the methods that draw
     factor : float, default 1.0
         the second classifier's cost is multiplied by it: 1.02 asks whether the first is 2 % costlier
-    first, second : label or sequence, optional
-        decisions that each side can take, as in `attainable`: one label for a constant that was declared
-        (not one that was observed); default: all
     **options
         of the method: laplace (bdelta_cost)
 
@@ -1165,7 +1141,7 @@ def difference(
     Difference(-0.1934 to 0.2468, mean 0.02667, normal, 95%)
     """
     factor = check_range(factor, "factor", 0, np.inf, shape=())
-    sample = _sample(joint, costs, priors=priors, joint=True, factor=factor, can=(first, second))
+    sample = _sample(joint, costs, priors=priors, joint=True, factor=factor)
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(sample, **options)
 

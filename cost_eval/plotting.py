@@ -17,7 +17,6 @@ __all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'STYLE', 'display_name', 'contr
            'explorer', 'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
-import base64
 import html
 import io
 import json
@@ -754,17 +753,10 @@ def _frames(box, movers, alt) -> tuple[list, list]:
 
 def _state(box, alt) -> tuple[list, list]:
     "Images and texts of a widget, and the words of each: `alt`, and the title of an SVG, which is taken out."
-    values = [each.value if isinstance(each.value, str) else _image(each) for each in _shown(box)]
+    values = [each.value if isinstance(each.value, str) else bytes(each.value).decode() for each in _shown(box)]
     titles = [re.findall(r"^<svg[^>]*><title>(.*?)</title>", value) for value in values]
     words = [f"{alt} {html.unescape(''.join(title))}".strip() for title in titles]
     return [re.sub(r"(?<=>)<title>.*?</title>", "", value, count=1) for value in values], words
-
-
-def _image(widget) -> str:
-    "An image as SVG text or as an address that holds its data."
-    if widget.format == "svg+xml":
-        return bytes(widget.value).decode()
-    return f"data:image/{widget.format};base64,{base64.b64encode(widget.value).decode()}"
 
 
 def _cut(shown) -> tuple[list, list]:
@@ -866,21 +858,18 @@ def _standing(control) -> str:
 
 def _still(k, value, words) -> str:
     "An image or a text of the first state."
-    if not value.startswith(("<svg", "data:")):
+    if not value.startswith("<svg"):
         return f'<div class="ce-shown" data-frame="{k}">{value}</div>'
-    if value.startswith("<svg"):
-        value = "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
+    value = "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
     shown = f'class="ce-shown" data-frame="{k}" alt="{html.escape(words)}"'
     return f'<figure><img {shown} src="{value}"></figure>'
 
 
 def _data(frames, says) -> str:
     "All frames and readouts as JSON, in which nothing looks like a table or the end of a script."
-    moving = [k for k, value in enumerate(frames[0][0]) if not value.startswith("data:")]
-    pieces, rows = _cut([values[k] for values, _ in frames for k in moving])
-    ranges, kept = iter(rows), []
-    for values, words in frames:
-        kept.append(([next(ranges) if k in moving else value for k, value in enumerate(values)], words))
+    pieces, rows = _cut([value for values, _ in frames for value in values])
+    ranges = iter(rows)
+    kept = [([next(ranges) for _ in values], words) for values, words in frames]
     parts = {"pieces": pieces, "says": says, "frames": kept}
     text = []
     for name, part in parts.items():

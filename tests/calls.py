@@ -693,7 +693,7 @@ PAPERS = {
         "roc_auc": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight),
         "auc_interval": lambda p: Call(
             p.y, p.scores(), sample_weight=p.maybe.weight, clusters=p.maybe.clusters
-            ).then(lambda found: (found.auc, found.low, found.high, found.guarantee)),
+            ).then(lambda found: (found.auc, found.low, found.high)),
         "equal_error_rate": lambda p: {
             method: Call(p.y, p.scores(), method=method, sample_weight=p.maybe.weight)
             for method in ("interpolate", "hull")},

@@ -343,7 +343,7 @@ CASES = {
     },
     "bootstrap": {
         "interval": Case(COUNTS, COSTS, method="normal", normalized=True, laplace=given(2., method="bcost")),
-        "difference": Case(JOINT, COSTS, factor=1.5, first=refused(0), second=refused([1]),
+        "difference": Case(JOINT, COSTS, factor=1.5,
                            laplace=given(2., method="bdelta_cost")),
         "independent_difference": Case(COUNTS, OTHER, COSTS, laplace=refused(2.)),
         "bcost": Case(COUNTS, COSTS, laplace=2.),
