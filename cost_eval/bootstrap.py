@@ -38,7 +38,6 @@ from cost_eval.core import (
     TooFew,
     aligned,
     blocks,
-    check_1d,
     check_choice,
     check_confidence,
     check_counts,

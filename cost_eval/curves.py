@@ -21,7 +21,7 @@ from importlib.resources import files
 
 import numpy as np
 from scipy.ndimage import map_coordinates, spline_filter
-from scipy.special import expit, logit, ndtr
+from scipy.special import logit, ndtr
 
 from .confusion import threshold_counts
 from cost_eval.core import (

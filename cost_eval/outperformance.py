@@ -13,9 +13,8 @@ from .core import Axes, Matrix, Numbers, Priors, VBox, Value
 from .costs import Costs
 
 # %% auto #0
-__all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperformance', 'naive_outperformance',
-           'outperformance_value', 'outperformance_of_cost', 'outperformance_interval', 'plot_unit_square',
-           'explore_outperformance']
+__all__ = ['REFERENCES', 'Reference', 'add_reference', 'outperformance', 'naive_outperformance', 'outperformance_value',
+           'outperformance_of_cost', 'outperformance_interval', 'plot_unit_square', 'explore_outperformance']
 
 # %% ../nbs/50_outperformance.ipynb #33a79291
 from collections.abc import Callable
@@ -198,33 +197,6 @@ def _arguments(metric: Metric, given: dict) -> dict:
 def _sizes(arguments: dict) -> list:
     "Arrays whose shapes are those of the arguments, a cost matrix counting as one number."
     return [v[..., 0, 0] if k == "costs" else np.asarray(v, float) for k, v in arguments.items()]
-
-# %% ../nbs/50_outperformance.ipynb #3fdb881e
-def metric_range(metric: str | Metric, prevalence: Numbers, **metric_args: Any) -> tuple:
-    """The smallest and the largest value a metric can take at a prevalence.
-
-    Parameters
-    ----------
-    metric : str or Metric
-        name in `METRICS`, or a `Metric` that does not get better when an error rate rises
-    prevalence : float or array
-        share of positives, strictly between 0 and 1
-    **metric_args
-        parameters of the metric: beta=2, cost_ratio=5, costs=...; they broadcast with `prevalence`
-
-    Returns
-    -------
-    low, high : float or array
-        smallest and largest attainable value
-
-    Examples
-    --------
-    >>> metric_range("lift", .25)
-    (0.0, 4.0)
-    """
-    metric, pi = _find_metric(metric), _check_prevalence(prevalence)
-    arguments = _arguments(metric, metric_args)
-    return tuple(map(plain, metric.limits(pi, **arguments)))
 
 # %% ../nbs/50_outperformance.ipynb #bb32a7ae
 _NODES, _WEIGHTS = tanh_sinh()
@@ -721,7 +693,7 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     image, line, here = artists
     m = METRICS[metric]
     costs = {"costs": [[0, 1], [cost_ratio, 0]]} if m.needs_costs else {}
-    low, high = metric_range(m, prevalence, **costs)
+    low, high = _find_metric(m).limits(prevalence, **_arguments(_find_metric(m), costs))
     low, high = max(low, -50.0), min(high, 50.0)
     value, values = low + position * (high - low), np.linspace(low, high, 101)
     image.set_data(_worse(m, value, prevalence, _arguments(m, costs)))

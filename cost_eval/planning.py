@@ -6,21 +6,19 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from .confusion import ConfusionCounts, JointCounts
+from .confusion import JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
 from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
-__all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'ConfidenceSequence', 'confidence_sequence',
-           'difference_sequence', 'CostAlarm', 'cost_alarm', 'RuleCheck', 'check_rule', 'explore_stopping']
+__all__ = ['paired_power', 'required_pairs', 'ConfidenceSequence', 'confidence_sequence', 'difference_sequence', 'CostAlarm',
+           'cost_alarm', 'RuleCheck', 'check_rule', 'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -57,17 +55,17 @@ from cost_eval.core import (
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks
 from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
-from .decisions import read_requirements
+from .decisions import Requirement, read_requirements
 from .policies import DecisionRule
 from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
-def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities") -> tuple:
+def _cell_probabilities(probabilities, costs, name="probabilities") -> tuple:
     """Probabilities of the cells (counts are divided by their sum) and the CostMatrix, in the order of the
     costs.
     """
-    p, c = aligned(probabilities, costs, joint=joint, name=name)
-    if c.ndim != 2 or p.ndim != 2 + joint:
+    p, c = aligned(probabilities, costs, joint=True, name=name)
+    if c.ndim != 2 or p.ndim != 3:
         raise ValueError(
             f"{name}, costs: one table and one (K, M) matrix are needed, got {p.shape}, {c.shape}"
         )
@@ -80,82 +78,6 @@ def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities")
             raise ValueError(f"{name}: all counts are 0")
         return p / p.sum(), priced
     return check_priors(p.ravel(), name=name).reshape(p.shape), priced
-
-
-def required_sample_size(
-    probabilities: ConfusionCounts | Matrix,
-    costs: Costs,
-    relative_precision: float = 0.1,
-    *,
-    method: IntervalMethod | Literal["z"] = "auto",
-    confidence: float = 0.95,
-    n_sets: int = 500,
-    rng: Rng = 0,
-    **options: Any,
-) -> int:
-    """Test-set size at which the interval of the expected cost is, on average, as narrow as asked for.
-
-    Normal theory with the true standard deviation, n = (z sigma / (r mu))^2 (Margineantu & Dietterich 2000
-    leave the question open, section 5), is the first guess. From it the size is moved until the mean half
-    width over simulated test sets is r mu. Where the costly cells are rare this matters: intervals that
-    admit what was not seen are wider than normal theory says.
-
-    Parameters
-    ----------
-    probabilities : array_like or ConfusionCounts
-        (K, M) guessed probabilities of the cells, sum 1, or counts of a pilot study
-    costs : CostMatrix or array_like
-        (K, M)
-    relative_precision : float, default 0.1
-        r: half width of the interval over the expected cost
-    method : str, default "auto"
-        of `interval`; "z" is normal theory with the true standard deviation, without simulation
-    confidence : float, default 0.95
-        of the interval
-    n_sets : int, default 500
-        simulated test sets a size
-    rng : Generator or int, default 0
-        numpy Generator or seed
-    **options
-        of `interval` (n_resamples among them) and of the method
-
-    Returns
-    -------
-    int
-        examples; its own simulation error is about 2 / sqrt(n_sets) of it where costly cells are rare
-
-    Raises
-    ------
-    ValueError
-        For probabilities that do not sum to 1, an expected cost of 0, bad options.
-
-    Examples
-    --------
-    >>> required_sample_size([[.9, .1], [0, 0]], [[0, 1], [1, 0]], method="z")
-    3458
-    """
-    p, priced = _cell_probabilities(probabilities, costs, joint=False)
-    c = priced.array
-    wanted = check_range(relative_precision, "relative_precision", 0, shape=(), hint=".1 is 10 %")
-    confidence, n_sets = check_confidence(confidence), check_integer(n_sets, "n_sets", 10)
-    mean = (p * c).sum()
-    if mean == 0:
-        raise ValueError("costs: the expected cost is 0, so no precision relative to it exists")
-    variance = (p * (c - mean) ** 2).sum()
-    z = norm.isf((1 - confidence) / 2)
-    guess = max(2.0, z**2 * variance / (wanted * mean) ** 2)
-    if isinstance(method, str) and method == "z":
-        return int(np.ceil(guess - 1e-9))
-    options |= {"method": method, "confidence": confidence}
-    seed = generator(rng).integers(2**32)  # the same test sets, as it were, at every size
-
-    def excess(log_n):
-        draw = np.random.default_rng(seed)
-        sets = draw.multinomial(int(np.ceil(np.exp(log_n))), p.ravel(), n_sets).reshape(-1, *p.shape)
-        found = interval(sets, priced, rng=draw, **options)
-        return float(np.log(np.mean(found.high - found.low) / (2 * wanted * abs(mean))))
-
-    return int(np.ceil(np.exp(_crossing(excess, np.log(guess), np.log(2)))))
 
 
 def _crossing(excess, start, least, tolerance=2e-3, most=40) -> float:
@@ -242,7 +164,7 @@ def paired_power(
     >>> paired_power(p, [[0, 1], [20, 0]], [100, 1000], method="normal").round(2).tolist()
     [0.07, 0.92]
     """
-    p, priced = _cell_probabilities(probabilities, costs, joint=True)
+    p, priced = _cell_probabilities(probabilities, costs)
     if saving is not None:
         p = _with_saving(p, priced.array, saving)
     sizes = check_range(n, "n", 2, ends="[)")
@@ -348,7 +270,7 @@ def required_pairs(
     >>> round(required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal"), -2)
     800
     """
-    p, priced = _cell_probabilities(joint, costs, joint=True, name="joint")
+    p, priced = _cell_probabilities(joint, costs, "joint")
     c = priced.array
     p = _with_saving(p, c, saving)
     wanted = check_range(power, "power", 0, 1, shape=(), hint="80 % is .8")
@@ -898,10 +820,10 @@ def check_rule(
         hint = f"a unit weighs {seen:g}"
         heaviest = check_range(heaviest, "heaviest", seen * (1 - 1e-12), ends="[)", shape=(), hint=hint)
 
-    def ends(asked: _Asked, level: float) -> Any:
+    def ends(asked: Requirement, level: float) -> Any:
         "Interval of a mean by one look; None where nothing is there to tell it by."
         at = np.flatnonzero(asked.among[y, decided])
-        x, of = paid[at] if asked.name == "cost" else asked.paid[y, decided][at], unit[at]
+        x, of = paid[at] if asked.name == "cost" else asked.cells[y, decided][at] * 1.0, unit[at]
         if not len(at) or weighed and np.count_nonzero(np.bincount(of, weight[at])) < 2:
             return None
         if not weighed and asked.name != "cost":
@@ -920,7 +842,7 @@ def check_rule(
     counts = np.bincount(y * M + decided, minlength=K * M).reshape(K, M)
     drift: list = []
     if not weighed:
-        cost = _Asked("cost", False, 0.0, rule.costs.array, np.ones((K, M), bool))
+        cost = Requirement("cost", False, 0.0, *[np.ones((K, M), bool)] * 2)
         drift = [*_moved(rule, counts, costs is None), *_beyond(rule, values, len(y))]
         drift += _dearer(rule, partial(ends, cost))
     notes = (_ONE_LOOK, *[_UNEQUAL] * weighed)
@@ -933,16 +855,6 @@ _ONE_LOOK = "A single look: repeated on new rows each week, it will err some wee
 _UNEQUAL = "Weights or clusters: the rows were not compared with those that the rule was fitted on."
 _RAISED = 0.01 / 3  # how often unchanged rows are said to have other shares, as values beyond, as a cost
 _RATE_NAMES = ("recall", "specificity", "precision", "npv", "accuracy")
-
-
-class _Asked(NamedTuple):
-    "A mean that is to be at least, or at most, at a limit: of what each cell pays, among some cells."
-
-    name: str
-    least: bool
-    limit: float
-    paid: np.ndarray
-    among: np.ndarray
 
 
 def _new_rows(rule: DecisionRule, y_true, values, costs, clusters, largest) -> tuple:
@@ -962,9 +874,9 @@ def _new_rows(rule: DecisionRule, y_true, values, costs, clusters, largest) -> t
     return code, decided, paid, attainable(table, largest=largest)
 
 
-def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[_Asked]:
-    "What is asked, and what the rule was aimed at."
-    costs, rates, every = rule.costs, dict(rule.require), np.ones(rule.costs.shape, bool)
+def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[Requirement]:
+    "What is asked, and what the rule was aimed at; a cost is that of all cells."
+    costs, own, every = rule.costs, dict[str, float](), np.ones(rule.costs.shape, bool)
     if min_rates is not None and not isinstance(min_rates, Mapping):
         raise ValueError(
             f"min_rates: a mapping from rates to values is needed, {{'recall': .95}}, got {min_rates!r:.60}"
@@ -972,25 +884,22 @@ def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[_Asked]:
     for name, value in (min_rates or {}).items():
         check_choice(name, _RATE_NAMES, "min_rates")
         if costs.shape != (2, 2):
-            raise ValueError(
-                f"min_rates: {name} is of two classes and two decisions; the rule has {costs.shape}: use "
-                "max_cost"
-            )
+            raise ValueError(f"min_rates: {name} is of two classes and decisions; here use max_cost")
         what = f"min_rates[{name!r}]"
-        rates[name] = check_range(value, what, 0, 1, ends="(]", shape=(), hint="95 % is .95")
-    asked, right = list[_Asked](), rates.pop("accuracy", None)
+        own[name] = check_range(value, what, 0, 1, ends="(]", shape=(), hint="95 % is .95")
+    right, asked = own.pop("accuracy", None), list[Requirement]()
     if max_cost is not None:
-        asked.append(_Asked("cost", False, check_range(max_cost, "max_cost", shape=()), costs.array, every))
-    read = read_requirements(rates, costs) if rates else ()
-    asked += [_Asked(one.name, one.least, one.limit, one.cells * 1.0, one.among) for one in read]
+        asked.append(Requirement("cost", False, check_range(max_cost, "max_cost", shape=()), every, every))
+    rates = dict(rule.require) | own
+    asked += read_requirements(rates, costs) if rates else ()
     if right is not None:
-        asked.append(_Asked("accuracy", True, right, np.eye(2), every))
+        asked.append(Requirement("accuracy", True, right, np.eye(2, dtype=bool), every))
     if not asked:
         raise ValueError("max_cost, min_rates: what is to be kept? Give a cost, or {'recall': .95}")
     return asked
 
 
-def _judged(asked: _Asked, bounds: tuple, one, apart) -> tuple:
+def _judged(asked: Requirement, bounds: tuple, one, apart) -> tuple:
     "A row of the table: one end of the interval at the tail, that which breaks at its share of it."
     if one is None:
         return asked.name, asked.limit, np.nan, *(bounds if asked.name == "cost" else (0.0, 1.0)), "undecided"

@@ -13,16 +13,16 @@ from .confusion import ConfusionCounts
 from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
 
 # %% auto #0
-__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'expected_positive_share', 'expected_weighted_accuracy_over',
-           'hand_h_measure', 'CostParts', 'cost_parts', 'check_coherence', 'churn_costs', 'emblematic_models',
-           'WeightConstraint', 'WeightRange', 'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
+__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts',
+           'cost_parts', 'check_coherence', 'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange',
+           'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
 
 # %% ../nbs/40_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy.integrate import quad_vec
-from scipy.special import betainc, expit, hyp2f1, logit
+from scipy.special import betainc, expit, logit
 
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
@@ -43,7 +43,6 @@ from cost_eval.core import (
 )
 from .costs import ExampleCosts
 from .decisions import hull_vertices
-from .metrics import expected_weighted_accuracy
 from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, slider
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65b7492f
@@ -189,49 +188,6 @@ def effective_weight(weights: Numbers, prevalence: float, *, unit: str | Numbers
     else:
         s = check_range(unit, "unit", 0, shape=w.shape)
     return float((w / s).sum() / (1 / s).sum())
-
-# %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
-def expected_positive_share(prevalence: Numbers, a: float, b: float) -> Value:
-    """Expected part of the votes that the positives have, if the weight is distributed as Beta(a, b).
-
-    EWA is this share of the recall plus the rest of the specificity: Lombardo et al. (2025), eq. (9), in
-    closed form (Gauss's 2F1). Where SciPy's 2F1 fails (large a, small b) or loses digits (odds below 1e-6)
-    the quadrature of `expected_weighted_accuracy` takes over.
-
-    Parameters
-    ----------
-    prevalence : array_like
-        in (0, 1), any shape
-    a, b : float
-        > 0; the weight has the mean a/(a + b)
-
-    Returns
-    -------
-    float or ndarray
-        in (0, 1), shaped like `prevalence`
-
-    Raises
-    ------
-    ValueError
-        For a prevalence of 0 or 1 and shapes that are not positive.
-
-    Examples
-    --------
-    >>> round(expected_positive_share(0.5, 3, 1), 12)
-    0.75
-    """
-    pi = np.asarray(check_range(prevalence, "prevalence", 0, 1))
-    a, b = check_range(a, "a", 0, shape=()), check_range(b, "b", 0, shape=())
-    swap = pi > 0.5
-    odds = np.where(swap, (1 - pi) / pi, pi / (1 - pi))
-    first, second = np.where(swap, b, a), np.where(swap, a, b)
-    share = first / (a + b) * odds * hyp2f1(1, first + 1, first + second + 1, 1 - odds)
-    share = np.where(swap, 1 - share, share)
-    bad = ~((share >= 0) & (share <= 1)) | (odds < 1e-6)
-    if bad.any():
-        everybody = BinaryCounts(tp=pi, fp=1 - pi, fn=0 * pi, tn=0 * pi)  # its EWA is the share
-        share = np.where(bad, expected_weighted_accuracy(everybody, a, b), share)
-    return plain(share)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #3ba85d92
 #| code-fold: true

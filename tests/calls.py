@@ -213,7 +213,10 @@ def chosen(name, costs):
 
 def worth(name, p):
     "A value of a metric between its ends, a third of the way up."
-    low, high = ce.metric_range(name, .2, **chosen(name, p.prices))
+    record, given = ce.METRICS[name], chosen(name, p.prices)
+    given = record.parameters(given.pop("costs", None), given)
+    ends = [record.at_rates(x, y, .2, **given) for x in (0., 1.) for y in (0., 1.)]
+    low, high = np.nanmin(ends), np.nanmax(ends)
     return float(low + (min(high, low + 3) - low) / 3)
 
 
@@ -585,9 +588,6 @@ CERTAINTY = {
     **two({"certify": lambda p: Call(p.counts(), {"fpr": .3, "recall": .5}, confidence=.9)}),
 }
 PLANNING = {
-    "required_sample_size": lambda p: {method: Call(
-        p.counts(), p.costs, relative_precision=.5, method=method, n_sets=20, n_resamples=50)
-        for method in ("z", "normal")},
     "paired_power": lambda p: {method: Call(
         p.pairs / p.n, p.prices, [30, 90], method=method, n_sets=60) for method in ("auto", "normal")},
     "paired_power of a saving": lambda p: Call(
@@ -728,7 +728,6 @@ PAPERS = {
         "target_weight": lambda p: Call(.3, .1, .4),
         "effective_weight": lambda p: {
             unit: Call([.5, .9], .3, unit=unit) for unit in ("sum", "constant", "worst")},
-        "expected_positive_share": lambda p: Call(.3, 2., 3.),
         "expected_weighted_accuracy_over": lambda p: Call(p.tally(p.guess()), lambda w: 1 + w, (.2, .7)),
         "hand_h_measure": lambda p: Call(p.y, p.scores()),
         "cost_parts": lambda p: Call(p.y, p.decided(), ce.ExampleCosts(fp=1 + p.amounts, fn=9 + p.amounts)),
@@ -766,7 +765,6 @@ PAPERS = {
             name: Call(name, p.counts(), prevalence=.1 if p.has("shown") else None).then(
                 lambda found: (getattr(found, "score", None) or found.mean, found.low, found.high, found.guarantee))
             for name in ("f_beta", "mcc", "npv")},
-        "metric_range": lambda p: {name: Call(name, .2, **chosen(name, p.prices)) for name in ce.METRICS},
         "plot_unit_square": lambda p: Call("f_beta", .6, .1).then(drawn),
         "performance_curve": lambda p: {kind: Call(p.y, p.scores(), kind, sample_weight=p.maybe.weight).then(
             lambda curve: [curve, curve.auc(), curve.auc("step"), curve.at([.2, .6]), drawn(curve.plot())])

@@ -116,7 +116,7 @@ CASES = {"2": Case(), "3": Case(K=3, M=3), "wait": Case(K=3, M=4)}
 TAGS = {  # what takes long is tried on two cases, or on one
     **dict.fromkeys(["evaluate", "scale.evaluate"], ("2", "wait all")),
     **dict.fromkeys(["difference", "independent_difference"], ("2", "wait")),
-    **dict.fromkeys(["required_pairs", "required_sample_size", "training_variation"], ("3",)),
+    **dict.fromkeys(["required_pairs", "training_variation"], ("3",)),
 }
 EVERYTHING = ("priors", "sample_weight", "clusters", "groups")
 
@@ -296,7 +296,6 @@ OWN = {  # function.parameter: where a name means something else
     "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: case.turn(tables(case, True), axes=2) / tables(case, True).sum(
         (-3, -2, -1), keepdims=True), "paired_power.n": always(40),
-    "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),
     "cost_alarm.limit": lambda case: 2 * case.unit, "curve_auc.fpr": always([0, .25, 1]),
     "curve_auc.recall": always([0, .75, 1]),
     "outperformance_curve_point.y": always(.75), "sample_directed_binary_tree.n_samples": always(5),
@@ -368,7 +367,6 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
     "weighted_accuracy": "cost_weight hand_h_measure target_weight",
     "metric_study": "cost_correlation rank_correlation",
     "outperformance": "outperformance_interval outperformance_value",
-    "planning": "required_sample_size",
     "curves": "curve_auc normalized_auc outperformance_curve_point sample_directed_binary_tree",
     "datasets": "available describe DataNotAvailable",
     "reproduce": "reproduces",

@@ -95,7 +95,7 @@ CONTRACT = {
         Certificate | met certified bound p_value needed to_frame
     """,
     "planning": """
-        required_sample_size paired_power
+        paired_power
         required_pairs(joint, costs, *, saving, power=0.8, confidence=0.95, method='auto', ...) -> int
         confidence_sequence(losses, *, bounds=None, costs=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence

@@ -40,7 +40,6 @@ NOT = {
                                    "own costs", "scores"], HANDS_OVER),
     **{name: dict.fromkeys(["rows", "rows by index"], IN_TIME)
        for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
-    "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},
     "training_variation": {"rows": ANOTHER,
                            "rows by index": "estimators see the rows in the order in which they stand",
                            "models": PAIRS},

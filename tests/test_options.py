@@ -369,11 +369,6 @@ CASES = {
         "certify": Case(COUNTS, {"recall": .6}),
     },
     "planning": {
-        "required_sample_size": Case(COUNTS / COUNTS.sum(), COSTS, relative_precision=given(.5, **FEW),
-                                     method=given("percentile", **FEW), confidence=given(.8, **FEW),
-                                     n_sets=given(11, n_resamples=100, method="normal"),
-                                     n_resamples=given(200, **DRAWN_FEW), rng=given(3, **FEW),
-                                     laplace=given(5., n_sets=10, n_resamples=100, method="bcost")),
         "required_pairs": Case(JOINT / JOINT.sum(), COSTS, saving=given(.6, first=.4, method="normal",
         n_sets=200),
                                power=given(.9, saving=.4, method="normal", n_sets=200),
