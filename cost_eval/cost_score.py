@@ -390,8 +390,6 @@ class Saving(Result):
         nominal coverage of the interval
     guarantee : str
         what is known of the coverage: proved, conjectured, measured or none
-    notes : tuple of str
-        for one cost ratio: what was not seen and is taken as possible
     """
 
     cost_ratio: Value
@@ -402,7 +400,6 @@ class Saving(Result):
     p_value: Value
     confidence: float
     guarantee: str = ""
-    notes: tuple = ()
 
     def __repr__(self):
         level = percent(self.confidence)
@@ -506,30 +503,9 @@ def _saving(codes, kinds, r_c, *, prevalence, confidence) -> Saving:
     ends = _ends(units, *costs.reshape(2, *units.shape), (1 - confidence) / 2)
     shares = n if prevalence is None else n / np.repeat(units[0].sum(-1), 4)
     scores = (costs * shares).sum(-1) * np.maximum(ratios, 1) / positives
-    notes = _not_seen(n[0], ratios[0], prevalence) if R == 1 else ()
     share, low, high, p = (plain(part.reshape(r_c.shape)) for part in (_share_saved(*scores), *ends))
     scores, promised = scores.reshape(2, *r_c.shape), METHODS["clopper_pearson"].guarantee_for(kind)
-    return Saving(plain(r_c), share, low, high, scores, p, confidence, promised, notes)
-
-
-_KIND_WORDS = {
-    6: "positive that a finds and b misses",
-    1: "negative that b flags and a does not",
-    5: "positive that b finds and a misses",
-    2: "negative that a flags and b does not",
-}
-
-
-def _not_seen(n, ratio, prevalence) -> tuple:
-    "Sentences on the costliest disagreements each way where none was seen among the cases n (8,)."
-    costlier = 0 if ratio > 1 else 1
-    found = []
-    for end, pair in (("lower", (6, 1)), ("upper", (5, 2))):
-        for kind in pair if prevalence is not None else pair[costlier : costlier + 1]:
-            if n[kind] == 0:
-                seen = f"No {_KIND_WORDS[kind]} was seen among {round(n.sum()):,} cases"
-                found.append(f"{seen}; the {end} end takes one as possible.")
-    return tuple(found)
+    return Saving(plain(r_c), share, low, high, scores, p, confidence, promised)
 
 # %% ../nbs/30_cost_score.ipynb #e3c68caf
 def _check_saving(y_true, cost_ratio, prevalence, confidence):
@@ -575,7 +551,7 @@ def paired_saving(
     Returns
     -------
     Saving
-        saving, low, high, cost_scores, p_value, guarantee, notes
+        saving, low, high, cost_scores, p_value, guarantee
 
     Raises
     ------
@@ -635,7 +611,7 @@ def held_out_saving(
     Returns
     -------
     Saving
-        saving, low, high, cost_scores, p_value, guarantee, notes
+        saving, low, high, cost_scores, p_value, guarantee
 
     Raises
     ------
@@ -659,7 +635,7 @@ def held_out_saving(
     flags_a, flags_b = code // 2 > rule.reshape(2, -1, 1)
     found = _saving(2 * reached + y, 4 * (code % 2) + 2 * flags_a + flags_b, r_c, **options)
     low, high = (plain(np.where(same, 0.0, end)) for end in (found.low, found.high))  # 0 for certain
-    return replace(found, low=low, high=high, notes=() if same.all() else found.notes)
+    return replace(found, low=low, high=high)
 
 
 def _check_thresholds(threshold, name, r_c) -> np.ndarray:
