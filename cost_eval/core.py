@@ -6,6 +6,7 @@
 __all__ = []
 
 # %% ../nbs/00_core.ipynb #703fa24e
+import csv
 import difflib
 import importlib
 import math
@@ -15,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -1125,6 +1127,12 @@ def blocks(n: int, bytes_per_row: int):
     step = max(1, BLOCK_BYTES // max(1, bytes_per_row))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
+
+
+def stored_lines(table: str) -> list[dict[str, str]]:
+    "The lines of a table that lies beside the published numbers."
+    with (files("cost_eval") / "published" / f"{table}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def every_digit(pd) -> dict:

@@ -15,14 +15,12 @@ __all__ = ['DATASETS', 'UNSW_LARGE', 'GENUINE', 'File', 'Form', 'DataSet', 'Syst
            'names', 'find', 'available', 'DataNotAvailable', 'load', 'fetch', 'describe', 'state']
 
 # %% ../nbs/90_datasets.ipynb #ca0f4b11
-import csv
 import hashlib
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -30,7 +28,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from scipy.special import logsumexp
 
-from .core import every_digit, optional_import, pandas, unknown_name
+from .core import every_digit, optional_import, pandas, stored_lines, unknown_name
 
 # %% ../nbs/90_datasets.ipynb #0c44fc8e
 @dataclass(frozen=True)
@@ -124,16 +122,10 @@ class DataSet:
     forms: tuple
 
 # %% ../nbs/90_datasets.ipynb #e6e997c6
-def _lines(table) -> list[dict]:
-    "The lines of a table that lies beside the published numbers."
-    with (files("cost_eval") / "published" / f"{table}.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def _forms() -> dict:
     "Name of a data set -> its forms: files of the same number belong together."
     found: dict = {}
-    for line in _lines("files"):
+    for line in stored_lines("files"):
         file = File(line["path"], line["sha256"], tuple(line["urls"].split()))
         form = found.setdefault(line["name"], {}).setdefault(line["form"], Form((), line["note"]))
         found[line["name"]][line["form"]] = form._replace(files=(*form.files, file))
@@ -143,7 +135,7 @@ def _forms() -> dict:
 _FORMS = _forms()
 DATASETS: dict[str, DataSet] = {
     line["name"]: DataSet(**line | {"small": line["small"] == "yes"}, forms=_FORMS[line["name"]])
-    for line in _lines("datasets")
+    for line in stored_lines("datasets")
 }
 
 # %% ../nbs/90_datasets.ipynb #6c78152f

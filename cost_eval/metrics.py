@@ -24,13 +24,11 @@ __all__ = ['METRICS', 'Metric', 'metric', 'recall', 'specificity', 'precision', 
            'f_beta_of_macro_averages', 'micro_f_beta']
 
 # %% ../nbs/03_metrics.ipynb #b85be3b5
-import csv
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce, wraps
-from importlib.resources import files
 
 import numpy as np
 from scipy import special
@@ -51,6 +49,7 @@ from cost_eval.core import (
     order_of,
     plain,
     ratio,
+    stored_lines,
     unknown_name,
 )
 
@@ -580,8 +579,7 @@ def metric(
 # %% ../nbs/03_metrics.ipynb #ac33b2d4
 def _records() -> dict[str, dict]:
     "What the table of metrics says of each: the arguments of `metric`."
-    with (files("cost_eval") / "published" / "metrics.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows: list[dict[str, Any]] = [*stored_lines("metrics")]
     for row in rows:
         row["bounds"] = float(row.pop("lower")), float(row.pop("upper"))
         row["greater_is_better"], row["symmetric"] = row.pop("better") == "larger", row["symmetric"] == "yes"

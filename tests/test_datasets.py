@@ -260,7 +260,7 @@ def test_describe_lists_everything(toy):
 
 def test_every_set_has_the_facts():
     "What has no sha256 is checked by its reader; the tables name the same sets."
-    assert [*DATASETS] == [*dict.fromkeys(line["name"] for line in datasets._lines("files"))]
+    assert [*DATASETS] == [*dict.fromkeys(line["name"] for line in datasets.stored_lines("files"))]
     for name, dataset in DATASETS.items():
         assert dataset.name == name and dataset.licence and dataset.page.startswith("https://")
         for file in (file for form in dataset.forms for file in form.files):
