@@ -67,6 +67,7 @@ from cost_eval.core import (
     result,
     same_rows,
     short,
+    stored_lines,
     tanh_sinh,
     unknown_name,
 )
@@ -263,14 +264,7 @@ class Fit(NamedTuple):
 
 
 METHODS: dict[str, Method] = {}
-KINDS = {
-    "two costs": "one sample of examples with two different costs, such as an error rate",
-    "examples": "one sample of examples, each as likely as the other to be drawn",
-    "strata": "several samples drawn separately: classes with given priors, two test sets, groups",
-    "weights": "examples with weights, or a ratio of two means such as a precision",
-    "clusters": "clusters of examples that belong together",
-    "range seen": "losses of which it is not known how large they can be: `bounds=` was not given",
-}
+KINDS = {line["kind"]: line["words"] for line in stored_lines("kinds")}
 _LEVELS = ("none", "measured", "conjectured", "proved")
 
 

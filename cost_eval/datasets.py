@@ -224,15 +224,7 @@ def _read_telco(path):
     return table
 
 # %% ../nbs/90_datasets.ipynb #bd712bc3
-_KDD_FEATURES = (
-    "duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot "
-    "num_failed_logins logged_in num_compromised root_shell su_attempted num_root num_file_creations "
-    "num_shells num_access_files num_outbound_cmds is_host_login is_guest_login count srv_count "
-    "serror_rate srv_serror_rate rerror_rate srv_rerror_rate same_srv_rate diff_srv_rate "
-    "srv_diff_host_rate dst_host_count dst_host_srv_count dst_host_same_srv_rate "
-    "dst_host_diff_srv_rate dst_host_same_src_port_rate dst_host_srv_diff_host_rate "
-    "dst_host_serror_rate dst_host_srv_serror_rate dst_host_rerror_rate dst_host_srv_rerror_rate"
-).split()
+_KDD_FEATURES = [line["column"] for line in stored_lines("kdd_columns")]
 
 
 def _read_kdd(path):
@@ -245,18 +237,7 @@ def _read_kdd(path):
     return table.drop_duplicates([*_KDD_FEATURES, "attack"], ignore_index=True)
 
 # %% ../nbs/90_datasets.ipynb #562a8740
-UNSW_LARGE = {
-    "Normal": 56000,
-    "Generic": 40000,
-    "Exploits": 33393,
-    "Fuzzers": 18184,
-    "DoS": 12264,
-    "Reconnaissance": 10491,
-    "Analysis": 2000,
-    "Backdoor": 1746,
-    "Shellcode": 1133,
-    "Worms": 130,
-}
+UNSW_LARGE = {line["category"]: int(line["rows"]) for line in stored_lines("unsw_large")}
 _UNSW_SIZES = {82332: "small", 175341: "large"}
 
 # %% ../nbs/90_datasets.ipynb #a5b2a088

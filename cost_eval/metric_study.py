@@ -39,6 +39,7 @@ from cost_eval.core import (
     plain,
     result,
     same_rows,
+    stored_lines,
     unknown_name,
 )
 from .metrics import METRICS
@@ -247,31 +248,7 @@ def standardize_spearman(gamma: Numbers, moments: SpearmanMoments, *, slip: bool
 # %% ../nbs/41_metric_study.ipynb #088b43f6
 #| code-fold: true
 STUDY_GRID = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)  # of prevalences and of weights
-STUDY_METRICS = (
-    "accuracy",
-    "recall",
-    "precision",
-    "specificity",
-    "npv",
-    "f_beta",
-    "informedness",
-    "markedness",
-    "mcc",
-    "cohen_kappa",
-    "g_mean",
-    "single_point_auc",
-    "class_balance_accuracy",
-    "imbalance_accuracy",
-    "p4",
-    "b_roc",
-    "weighted_class_accuracy",
-    "weighted_relative_accuracy",
-    "accuracy_cost_distance",
-    "h_measure",
-    "h_informed",
-    "weighted_accuracy",
-    "expected_weighted_accuracy",
-)
+STUDY_METRICS = tuple(line["metric"] for line in stored_lines("study_metrics"))
 
 
 def matched_beta(weight: float, n: int, spread: float) -> tuple[float, float]:

@@ -393,19 +393,16 @@ def _chosen(names) -> list[Metric]:
     return [METRICS[check_choice(name, METRICS, "names")] for name in names]
 
 # %% ../nbs/03_metrics.ipynb #b8bc1c92
-_LEGAL = {
-    "weight": dict(low=0, high=1, ends="[]", hint="it is C_FN/(C_FN + C_FP)"),
-    "threshold": dict(low=0, high=1, ends="[)", hint="it is C_FP/(C_FN + C_FP)"),
-    "cost_ratio": dict(low=0, ends="[)", hint="it is C_FN/C_FP"),
-    "beta": dict(low=0, ends="[)"),
-    "a": dict(low=0.01, high=1e9, ends="[]"),
-    "b": dict(low=0.01, high=1e9, ends="[]"),
-}
+_PARAMETERS = {line["name"]: line for line in stored_lines("metric_parameters")}
 
 
 def _check_parameter(name, value):
-    "The value of a parameter as numbers in its range; parameters that are not listed pass unchanged."
-    return check_range(value, name, **_LEGAL[name]) if name in _LEGAL else value
+    "The value of a parameter as numbers in its range; parameters without one pass unchanged."
+    line = _PARAMETERS.get(name, {"ends": ""})
+    if not line["ends"]:
+        return value
+    low, high = (float(line[end] or np.inf) for end in ("low", "high"))
+    return check_range(value, name, low, high, ends=line["ends"], hint=line["hint"])
 
 # %% ../nbs/03_metrics.ipynb #d3614b9e
 def _filled(value, undefined):
@@ -469,33 +466,6 @@ def _public(function):
     return public
 
 # %% ../nbs/03_metrics.ipynb #316b9426
-_PARAMETERS = {
-    "counts": "BinaryCounts, ConfusionCounts, array (..., 2, 2) or data frame\n"
-    "    true class in rows, the positive class last",
-    "beta": "float or array, default 1\n    recall is beta times as important as precision",
-    "weight": "float or array\n    of the positive class: C_FN/(C_FN + C_FP), between 0 and 1",
-    "cost_ratio": "float or array\n    C_FN/C_FP: what a miss costs, in false alarms",
-    "threshold": "float or array\n    threshold probability C_FP/(C_FN + C_FP), at least 0 and below 1",
-    "costs": "CostMatrix or array (..., 2, 2)\n    true class in rows, decision in columns",
-    "a": "float or array, default 2\n    first parameter of the Beta distribution, at least 0.01",
-    "b": "float or array, default 2\n    second parameter of the Beta distribution, at least 0.01",
-    "undefined": "float, default nan\n    value for 0/0",
-}
-_SECTIONS = """Parameters
-----------
-{parameters}
-
-Returns
--------
-float or array
-    a value for each matrix; a float for one
-
-Raises
-------
-ValueError
-    for counts or parameters out of range"""
-
-
 def _document(function, public, record) -> str:
     "The docstring of a metric: its summary, what the registry knows, and the sections it does not bring."
     summary, _, rest = inspect.cleandoc(function.__doc__).partition("\n\n")
@@ -505,7 +475,10 @@ def _document(function, public, record) -> str:
     sections = []
     if "Parameters\n---" not in rest:
         names = inspect.signature(public).parameters
-        sections = [_SECTIONS.format(parameters="\n".join(f"{name} : {_PARAMETERS[name]}" for name in names))]
+        words = "\n".join(f"{name} : {_PARAMETERS[name]['words']}" for name in names)
+        sections = [f"Parameters\n----------\n{words}"]
+        sections.append("Returns\n-------\nfloat or array\n    a value for each matrix; a float for one")
+        sections.append("Raises\n------\nValueError\n    for counts or parameters out of range")
     examples = ["Examples\n--------\n" + rest] if rest.startswith(">>>") else [rest] if rest else []
     return "\n\n".join([summary, f"{known}\nSource: {record.source}.", *sections, *examples])
 

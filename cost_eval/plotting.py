@@ -29,50 +29,15 @@ from urllib.parse import quote
 
 import numpy as np
 
-from .core import check_choice, check_integer, optional_import, pyplot
+from .core import check_choice, check_integer, optional_import, pyplot, stored_lines
 
 # %% ../nbs/05_plotting.ipynb #6d27b92f
-COLORS = (
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#94a4a2",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#b9ac70",
-    "#717581",
-    "#92dadd",
-)
+COLORS = tuple(line["color"] for line in stored_lines("colors"))
 LINES = (*COLORS[:2], "#3b4048", "#858b94", "#b0b5bb")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 # %% ../nbs/05_plotting.ipynb #40d4d38c
-NAMES = {
-    "f_beta": "F1",
-    "mcc": "MCC",
-    "cohen_kappa": "Cohen's kappa",
-    "p4": "P4",
-    "g_mean": "G-mean",
-    "b_roc": "B-ROC",
-    "npv": "NPV",
-    "jaccard": "Jaccard index",
-    "h_measure": "H-measure",
-    "likelihood_ratio_positive": "LR+",
-    "likelihood_ratio_negative": "LR−",
-    "single_point_auc": "AUC of one point",
-    "bcost": "BCOST",
-    "bdelta_cost": "BDELTACOST",
-    "bca": "BCa",
-    "bootstrap_t": "bootstrap-t",
-    "clopper_pearson": "Clopper-Pearson",
-    "dirichlet": "Dirichlet",
-    "log_odds": "log odds",
-    "random_state": "seed",
-    "nec": "NEC",
-    "auc": "AUC",
-    "h_informed": "H informed",
-}
+NAMES = {line["name"]: line["shown"] for line in stored_lines("names")}
 
 
 def display_name(name: str) -> str:
@@ -171,36 +136,14 @@ def readable(color: Any) -> str:
     return colors.to_hex(rgb)
 
 # %% ../nbs/05_plotting.ipynb #5a286ef6
-STYLE: dict = {  # matplotlib's settings
-    "axes.prop_cycle": f"cycler(color={LINES}, linestyle={DASHES})",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "0.5",
-    "axes.labelcolor": "0.25",
-    "axes.titlelocation": "left",
-    "axes.titlesize": "medium",
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "xtick.color": "0.5",
-    "ytick.color": "0.5",
-    "xtick.labelcolor": "0.25",
-    "ytick.labelcolor": "0.25",
-    "figure.figsize": (4.9, 3.2),  # the largest whose words are 9 px high on a phone
-    "figure.labelsize": "medium",
-    "figure.constrained_layout.use": True,
-    "figure.facecolor": "white",
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "font.size": 10,
-    "svg.hashsalt": "cost_eval",
-    "savefig.dpi": 150,
-}
+STYLE: dict = {line["setting"]: json.loads(line["value"]) for line in stored_lines("style")}  # matplotlib's
+STYLE["axes.prop_cycle"] = f"cycler(color={LINES}, linestyle={DASHES})"
 
 
 def use_style() -> None:
     """Set the book's matplotlib defaults, `STYLE`, and reproducible SVG output when running in a notebook.
+
+    Figures are (4.9, 3.2) by default: the largest whose words are 9 px high on a phone.
 
     Raises
     ------
