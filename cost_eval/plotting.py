@@ -696,7 +696,8 @@ def _frames(box, movers, alt) -> tuple[list, list]:
 
 def _state(box, alt) -> tuple[list, list]:
     "Images and texts of a widget, and the words of each: `alt`, and the title of an SVG, which is taken out."
-    values = [each.value if isinstance(each.value, str) else bytes(each.value).decode() for each in _shown(box)]
+    values = [each.value for each in _shown(box)]
+    values = [value if isinstance(value, str) else bytes(value).decode() for value in values]
     titles = [re.findall(r"^<svg[^>]*><title>(.*?)</title>", value) for value in values]
     words = [f"{alt} {html.unescape(''.join(title))}".strip() for title in titles]
     return [re.sub(r"(?<=>)<title>.*?</title>", "", value, count=1) for value in values], words

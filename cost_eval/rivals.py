@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from .confusion import BinaryCounts
-from .core import check_1d, check_choice, check_function, check_range, optional_import, plain, pyplot, table_html
-from .core import ratio as quotient
+from .core import check_1d, check_choice, check_function, check_range, optional_import, plain, pyplot
+from .core import ratio as quotient, table_html
 from .costs import CostMatrix
 from .metrics import METRICS, normalized_expected_cost
 from .plotting import COLORS, LINES, explorer, label_lines, live_figure, slider
