@@ -467,10 +467,7 @@ def _normal(m, c, b=None):
     "Mean plus and minus z standard errors, with n - 1 in each sample."
     n = m.sum(-1)
     if n.min() < 2:
-        raise TooFew(
-            f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
-            "clopper_pearson and betting need none"
-        )
+        raise TooFew(f"counts: a standard error needs 2 examples, got {n.min()}; clopper_pearson needs none")
     mean, error = _plain_moments(m, c, b, n / (n - 1))
 
     def ends(tail):
@@ -879,10 +876,7 @@ def _by_class(table, cells, weight, unit, called, name):
     short_of = empty & (weight > 0)
     if short_of.any():
         missing = called(used[np.argwhere(short_of)[0][-1]], 0).partition(" decided")[0]
-        raise ValueError(
-            f"{name}: {missing} has no example, so its part of the cost is unknown; "
-            "leave it out of counts and costs, or give it the prior 0"
-        )
+        raise ValueError(f"{name}: {missing} has no example; leave it out, or give it the prior 0")
     table = np.where(empty[..., None] & (np.arange(table.shape[-1]) == 0), 1, table)  # weighs 0
     c = cells[..., used, :] * weight[..., None]
     kind = "strata" if len(used) > 1 else "examples"
@@ -901,9 +895,7 @@ def _naive(costs, weight):
     "The smallest expected cost of one decision for all examples."
     naive = (weight[..., None] * costs).sum(-2).min(-1)
     if (np.asarray(naive) < 1e-300).any():
-        raise ValueError(
-            "normalized: the best fixed decision costs nothing (or less), so nothing can be divided by it"
-        )
+        raise ValueError("normalized: the best fixed decision costs nothing (or less) and divides nothing")
     return np.asarray(naive)
 
 # %% ../nbs/20_bootstrap.ipynb #choosecell
@@ -919,9 +911,7 @@ def _choose(method, options, use, sample):
         raise ValueError(f"method: {method!r} is not for {what}; there are {', '.join(known)}")
     if sample.b is not None and not known[method].ratios:
         able = ", ".join(name for name, record in known.items() if record.ratios)
-        raise ValueError(
-            f"method: {method!r} counts equal units; with weights, clusters or a ratio there are {able}"
-        )
+        raise ValueError(f"method: {method!r} counts equal units; for weights, clusters, ratios take {able}")
     for option in set(options) - set(known[method].options):
         others = [name for name, record in known.items() if option in record.options]
         if not others:

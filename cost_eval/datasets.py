@@ -59,10 +59,7 @@ class File:
         with open(path, "rb") as file:
             got = hashlib.file_digest(file, "sha256").hexdigest() if self.sha256 else ""
         if got != self.sha256:
-            raise ValueError(
-                f"{path} is not the expected file: its sha256 is {got}, not {self.sha256}. "
-                "Replace it by an intact copy."
-            )
+            raise ValueError(f"{path} is not the expected file: its sha256 is {got}; take an intact copy")
 
 
 class Form(NamedTuple):
@@ -245,10 +242,7 @@ def _read_unsw(paths):
     "One or both partitions, the small one first; the larger is known by its count of each category."
     tables = sorted((_csv(path) for path in paths), key=len)
     if [len(t) for t in tables] not in ([82332], [82332, 175341]):
-        raise ValueError(
-            "UNSW-NB15: expected partitions of 82,332 and 175,341 rows, "
-            f"got {', '.join(str(len(t)) for t in tables)}"
-        )
+        raise ValueError(f"UNSW-NB15: expected 82,332 and 175,341 rows, got {[len(t) for t in tables]}")
     _refuse_unless(tables[0], "dfb9b0f8efc14f434b7174d5b2d6f55052af38993cb52d7ccc7b04c1b1d519d2")
     if (got := tables[-1]["attack_cat"].value_counts().to_dict()) != UNSW_LARGE and len(tables) == 2:
         raise ValueError(f"UNSW-NB15: the categories of the larger partition are {got}, not {UNSW_LARGE}")

@@ -78,10 +78,7 @@ def _not_labels(counts) -> None:
         return
     shape = labelled(counts, "counts")[0].shape
     if len(shape) == 1:
-        raise ValueError(
-            f"counts: expected a confusion matrix (..., K, M), got shape {shape}; make it with "
-            "confusion_counts(y_true, decisions), for two classes BinaryCounts.from_labels(y_true, decisions)"
-        )
+        raise ValueError(f"counts: expected a matrix (..., K, M), got {shape}; make it with confusion_counts")
 
 
 def _terms(counts, costs=None) -> _Terms:
@@ -94,11 +91,7 @@ def _terms(counts, costs=None) -> _Terms:
     table, classes, decisions = labelled(counts, "counts")
     matrix = check_counts(table)
     if matrix.shape[-2:] != (2, 2):
-        raise ValueError(
-            "counts: a binary metric needs two classes and two decisions, got {} x {}; one_vs_rest(counts) "
-            "makes a "
-            "binary problem of each class, and expected_cost takes any number".format(*matrix.shape[-2:])
-        )
+        raise ValueError(f"counts: a binary metric needs 2 x 2, got {matrix.shape[-2:]}; see one_vs_rest")
     if classes is not None and costs is not None and cost_table(costs)[1] is not None:
         matrix, _ = aligned(counts, costs)
     elif classes is not None and set(classes) == set(decisions):
@@ -861,10 +854,7 @@ def _error_costs(costs) -> tuple:
     "What a false positive and a false negative cost beyond the right decision."
     tn, fp, fn, tp = _cost_cells(costs)
     if not np.all((fp > tn) & (fn > tp)):
-        raise ValueError(
-            "costs: an error must cost more than the right decision of its class, "
-            f"got {np.asarray(costs).tolist()!r:.200}; are the columns swapped?"
-        )
+        raise ValueError(f"costs: errors cost more, got {np.asarray(costs).tolist()!r:.200}; columns swapped")
     return fp - tn, fn - tp
 
 # %% ../nbs/03_metrics.ipynb #cf490b5c
@@ -916,10 +906,7 @@ def _given_priors(priors, counts, costs, array) -> np.ndarray:
     missing = ((array.sum(-1) == 0) & (priors > 0)).reshape(-1, array.shape[-2]).any(0)
     if missing.any():
         names = [name for name, gone in zip(classes or range(len(missing)), missing) if gone]
-        raise ValueError(
-            f"counts: no sample of class(es) {names} although priors gives them weight, so their error rates "
-            "are unknown; add samples of them, or set their prior to 0"
-        )
+        raise ValueError(f"counts: no sample of class(es) {names}, to which priors gives weight; set it to 0")
     return priors
 
 

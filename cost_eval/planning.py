@@ -66,9 +66,7 @@ def _cell_probabilities(probabilities, costs, name="probabilities") -> tuple:
     """
     p, c = aligned(probabilities, costs, joint=True, name=name)
     if c.ndim != 2 or p.ndim != 3:
-        raise ValueError(
-            f"{name}, costs: one table and one (K, M) matrix are needed, got {p.shape}, {c.shape}"
-        )
+        raise ValueError(f"{name}, costs: one table and one matrix are needed, got {p.shape}, {c.shape}")
     counted = labelled(probabilities, name)[1:]
     known = cost_table(costs)[1:]
     labels = [of_costs if of_costs is not None else own for of_costs, own in zip(known, counted)]
@@ -301,10 +299,7 @@ def _with_saving(p, c, saving) -> np.ndarray:
     if saving == 0:
         raise ValueError("saving: 0 cannot be shown; show an interval of `difference` within a margin")
     if not low < saving < high:
-        raise ValueError(
-            f"saving: {saving:g}, but the differences of the cells that occur lie between {low:g} and "
-            f"{high:g}; give cells that can occur a probability, or state another saving"
-        )
+        raise ValueError(f"saving: {saving:g} is not between {low:g} and {high:g}, which the cells allow")
     scale = np.abs(d).max()
     with np.errstate(divide="ignore"):
         log_p = np.log(p)
@@ -389,9 +384,7 @@ def _least_mean(y, b, tail) -> np.ndarray:
 #| code-summary: "What is checked: losses, bounds, clusters"
 def _check_bounds(bounds, costs, x, name, paired=False) -> tuple[float, float]:
     "Least and largest possible loss (difference of two), as said or those of the costs."
-    remedy = (
-        "give costs=, or say the least and the largest that can occur, from the costs and not from the data"
-    )
+    remedy = "give costs=, or the least and the largest that can occur, from the costs and not from the data"
     if bounds is None and costs is None:
         raise ValueError(f"bounds: None; without limits of {name} nothing holds at every look; {remedy}")
     if bounds is not None and costs is not None:
@@ -413,25 +406,18 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
     "Number of the cluster of each row (N,), in order, and how many clusters are complete after it (N,)."
     if clusters is None:
         if largest is not None:
-            raise ValueError(
-                f"largest_cluster: {largest}, but clusters= was not given; give the label of each row"
-            )
+            raise ValueError(f"largest_cluster: {largest}, but clusters= was not given; give it")
         return np.arange(n), np.arange(1, n + 1)
     known, code = check_numbered(clusters, "clusters", n, ascending=True)
     ends = np.append(code[1:] != code[:-1], True)
     last, first = np.flatnonzero(ends), np.unique(code[ends], return_index=True)[1]
     if len(last) > len(first):
         again = known[code[np.delete(last, first)[0]]]
-        raise ValueError(
-            f"clusters: the rows of {again!r} are not together; sort by the time at which a cluster ended"
-        )
+        raise ValueError(f"clusters: the rows of {again!r} are not together; sort by when each ended")
     order = np.cumsum(ends) - ends
     size = int(np.bincount(order).max())
     if largest is None:
-        raise ValueError(
-            "largest_cluster: None; with clusters say how many rows one can have at most "
-            f"(here up to {size}), from what is known beforehand"
-        )
+        raise ValueError(f"largest_cluster: None; say how many rows one can have at most (here up to {size})")
     check_integer(largest, "largest_cluster", size, hint=f"a cluster has {size} rows")
     return order, np.cumsum(ends)
 
@@ -804,9 +790,7 @@ def check_rule(
     'undecided'
     """
     if not isinstance(rule, DecisionRule):
-        raise ValueError(
-            f"rule: a DecisionRule is needed, fit_rule(...) or report.decision_rule(), got {rule!r:.60}"
-        )
+        raise ValueError(f"rule: a DecisionRule is needed, as of fit_rule(...), got {rule!r:.60}")
     confidence = check_confidence(confidence)
     y, decided, paid, bounds = _new_rows(rule, y_true, values, costs, clusters, largest)
     same_rows(y_true=y, sample_weight=sample_weight, clusters=clusters)
@@ -878,9 +862,7 @@ def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[Requirement]:
     "What is asked, and what the rule was aimed at; a cost is that of all cells."
     costs, own, every = rule.costs, dict[str, float](), np.ones(rule.costs.shape, bool)
     if min_rates is not None and not isinstance(min_rates, Mapping):
-        raise ValueError(
-            f"min_rates: a mapping from rates to values is needed, {{'recall': .95}}, got {min_rates!r:.60}"
-        )
+        raise ValueError(f"min_rates: a mapping is needed, {{'recall': .95}}, got {min_rates!r:.60}")
     for name, value in (min_rates or {}).items():
         check_choice(name, _RATE_NAMES, "min_rates")
         if costs.shape != (2, 2):

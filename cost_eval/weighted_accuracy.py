@@ -253,10 +253,7 @@ def expected_weighted_accuracy_over(
 
     total, error = quad_vec(integrand, start, stop, epsabs=1e-12, epsrel=1e-9, limit=500, points=points)[:2]
     if not (total[-1] > 0 and np.isfinite(total).all() and error < 1e-6 * total[-1]):
-        raise ValueError(
-            f"density: integrates to {total[-1]:g} over {support}, with an error of {error:.1g}; "
-            "narrow the support"
-        )
+        raise ValueError(f"density: integrates to {total[-1]:g} over {support} (+- {error:.1g}); narrow that")
     return (total[:-1] / total[-1]).reshape(np.shape(c.tp))[()]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a67e9322
@@ -373,10 +370,7 @@ def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostPa
     y = encode(check_1d(y_true, "y_true"), list(costs.classes), "y_true", "classes").astype(bool)
     given = label_array(decisions, "decisions") if np.asarray(decisions).ndim < 2 else np.asarray(decisions)
     if len(each) != len(y) or given.shape[-1:] != y.shape:
-        raise ValueError(
-            f"decisions: {len(each)} costs, {len(y)} labels and decisions of shape {given.shape} do not fit; "
-            "the last axis holds one decision a sample"
-        )
+        raise ValueError(f"decisions: {len(each)} costs, {len(y)} labels, decisions {given.shape} do not fit")
     codes = encode(given.ravel(), list(costs.decisions), "decisions", "decisions")
     d = codes.reshape(given.shape).astype(bool)
     missed, alarms = y & ~d, ~y & d
@@ -470,10 +464,7 @@ def churn_costs(revenues: Vector, retention_cost: float, p_eff: float = 0.25) ->
     if not r.size:
         raise ValueError("revenues: at least one customer is needed, got none")
     if not m < p_eff * r.mean():
-        raise ValueError(
-            f"retention_cost: {m:g} is not below what an offer brings on average, {p_eff * r.mean():g}; "
-            "then nobody should get one"
-        )
+        raise ValueError(f"retention_cost: {m:g} is not below what an offer brings, {p_eff * r.mean():g}")
     return ExampleCosts(fn=p_eff * r, fp=m, tp=m)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #9c58bc11
