@@ -91,7 +91,8 @@ def _terms(counts, costs=None) -> _Terms:
     table, classes, decisions = labelled(counts, "counts")
     matrix = check_counts(table)
     if matrix.shape[-2:] != (2, 2):
-        raise ValueError(f"counts: a binary metric needs 2 x 2, got {matrix.shape[-2:]}; see one_vs_rest")
+        size = " x ".join(map(str, matrix.shape[-2:]))
+        raise ValueError(f"counts: 2 x 2 is needed, got {size}; one_vs_rest(counts), or expected_cost for any")
     if classes is not None and costs is not None and cost_table(costs)[1] is not None:
         matrix, _ = aligned(counts, costs)
     elif classes is not None and set(classes) == set(decisions):

@@ -370,7 +370,7 @@ def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostPa
     y = encode(check_1d(y_true, "y_true"), list(costs.classes), "y_true", "classes").astype(bool)
     given = label_array(decisions, "decisions") if np.asarray(decisions).ndim < 2 else np.asarray(decisions)
     if len(each) != len(y) or given.shape[-1:] != y.shape:
-        raise ValueError(f"decisions: {len(each)} costs, {len(y)} labels, decisions {given.shape} do not fit")
+        raise ValueError(f"decisions: {len(each)} costs, {len(y)} labels, but shape {given.shape}")
     codes = encode(given.ravel(), list(costs.decisions), "decisions", "decisions")
     d = codes.reshape(given.shape).astype(bool)
     missed, alarms = y & ~d, ~y & d
