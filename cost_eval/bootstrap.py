@@ -73,7 +73,7 @@ from cost_eval.core import (
 )
 from .mean_law import AllLooks, compressed, share_above, upper_level
 from .metrics import METRICS
-from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, sliders_of
 
 # %% ../nbs/20_bootstrap.ipynb #240ec518
 #| code-fold: true
@@ -2168,9 +2168,6 @@ def _quantile(s, a, b):
 # %% ../nbs/20_bootstrap.ipynb #widgetcell
 #| code-fold: true
 #| code-summary: "The widget"
-_COVERAGE_START: dict = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcost"}
-
-
 def _draw_coverage(axes):
     "Forty intervals by their upper ends, crosses on those that miss, the truth."
     axes.set(yticks=[], ylim=(-1, 40))
@@ -2222,14 +2219,9 @@ def explore_interval() -> VBox:
     2
     """
     widgets = optional_import("ipywidgets", extra="book")
-    start = _COVERAGE_START
     names = [name for name, record in METHODS.items() if record.single]
-    controls = {
-        "costly": slider("costly errors in 10,000", start["costly"], 1, 100, 1),
-        "ratio": slider("a costly error, in cheap ones", start["ratio"], 0, 3, 0.1, log=True),
-        "n": slider("test examples", start["n"], 100, 5000, 100),
-        "method": widgets.Dropdown(options=names, value=start["method"], description="method"),
-    }
+    controls = sliders_of("explore_interval")
+    controls |= {"method": widgets.Dropdown(options=names, value="bcost", description="method")}
     image, show = live_figure(_draw_coverage, _move_coverage, (5.2, 4.2), columns=1)
     alt = "Forty intervals around a vertical line at the true cost; those that miss it carry a cross."
     return explorer(controls, image, show, moves=("ratio", "n"), alt=alt)

@@ -50,7 +50,7 @@ from cost_eval.core import (
 from .decisions import best_threshold
 from .mean_law import share_above, upper_level
 from .metrics import one_vs_rest
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, sliders_of
 
 # %% ../nbs/30_cost_score.ipynb #dd1d4b3a
 def _check_ratio(cost_ratio, name="cost_ratio") -> np.ndarray:
@@ -841,9 +841,6 @@ def _draw_model(ax, curve, best, r_c):
 
 # %% ../nbs/30_cost_score.ipynb #fd62e666
 _T = np.linspace(-4, 8, 1201)  # thresholds of the normal model
-_START: dict = {"log_ratio": 1.6, "prevalence": 0.1, "separation": 2.0}
-
-
 def _normal_counts(threshold, prevalence, separation) -> BinaryCounts:
     "Counts of 1,000 cases, normal scores with means 0 and `separation`."
     fpr, fnr = ndtr(-np.asarray(threshold)), ndtr(threshold - separation)
@@ -927,12 +924,6 @@ def explore_isocost() -> VBox:
         draw(log_ratio=np.log10(cost_ratio), **values)
         table.value = _isocost_table(log_ratio=np.log10(cost_ratio), **values)
 
-    sliders = {
-        "cost_ratio": slider(
-            "cost of a miss, in false alarms", 10 ** _START["log_ratio"], -2, 2, 0.05, log=True
-        ),
-        "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.9, 0.01),
-        "separation": slider("separation of the classes", _START["separation"], 0.3, 4, 0.1),
-    }
+    sliders = sliders_of("explore_isocost")
     alt = "Precision against recall, and recall against false positive rate, with the contour that touches."
     return explorer(sliders, image, show, table, moves=("cost_ratio", "prevalence"), alt=alt)

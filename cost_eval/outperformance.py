@@ -40,7 +40,7 @@ from cost_eval.core import (
     tanh_sinh,
 )
 from .metrics import METRICS, Metric
-from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, sliders_of
 
 # %% ../nbs/50_outperformance.ipynb #46707b9e
 def _share_below(a, b, c):
@@ -675,9 +675,6 @@ def _shade(ax, metric, value, prevalence, arguments):
     return image
 
 # %% ../nbs/50_outperformance.ipynb #fe0a6f1f
-_START: dict = {"metric": "expected_cost", "position": 0.5, "prevalence": 0.1, "cost_ratio": 5.0}
-
-
 def _draw_square(axes):
     "The artists of the widget."
     axes[1].set(ylim=(-0.03, 1.03), ylabel="outperformance score")
@@ -719,13 +716,8 @@ def explore_outperformance() -> VBox:
     image, show = live_figure(_draw_square, _move_square, (9.6, 4.2))
     names = [(display_name(name), name) for name in sorted(METRICS)]
     look = {"description": "metric", "style": {"description_width": "17em"}}
-    chosen = widgets.Dropdown(options=names, value=_START["metric"], **look)
-    controls = {
-        "metric": chosen,
-        "position": slider("value, in its range", _START["position"], 0, 1, 0.01),
-        "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.99, 0.01),
-        "cost_ratio": slider("cost of a miss / false alarm", _START["cost_ratio"], 0, 2, 0.1, log=True),
-    }
+    chosen = widgets.Dropdown(options=names, value="expected_cost", **look)
+    controls = {"metric": chosen} | sliders_of("explore_outperformance")
 
     def shown(_=None):
         controls["cost_ratio"].layout.display = None if METRICS[chosen.value].needs_costs else "none"

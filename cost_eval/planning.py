@@ -54,7 +54,7 @@ from cost_eval.core import (
     short,
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, sliders_of
 from .decisions import Requirement, read_requirements
 from .policies import DecisionRule
 from .samples import refuse_told, told_by_costs
@@ -1051,10 +1051,6 @@ def explore_stopping() -> VBox:
     >>> widget = explore_stopping()  # doctest: +SKIP
     """
     image, show = live_figure(_draw_stopping, _move_stopping, (9, 3.6))
-    sliders = {
-        "saving": slider("true saving, 1,000 patients", 100, 0, 250, 10),
-        "every": slider("patients between looks", 100, 50, 1000, 50),
-        "stream": slider("stream shown", 1, 1, _STREAMS, 1),
-    }
+    sliders = sliders_of("explore_stopping")
     alt = "Left: the interval after each look, by patients; right: share of the streams that have stopped."
     return explorer(sliders, image, show, moves="saving", alt=alt)

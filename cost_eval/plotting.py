@@ -14,7 +14,7 @@ from .core import Axes, VBox
 # %% auto #0
 __all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'STYLE', 'display_name', 'contrast', 'ink', 'readable', 'use_style',
            'ensure_axes', 'label_lines', 'note', 'name_rows', 'name_colors', 'save_figure', 'live_figure', 'slider',
-           'explorer', 'for_page']
+           'sliders_of', 'explorer', 'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
 import html
@@ -535,6 +535,32 @@ def slider(label: str, value: float, low: float, high: float, step: float, *, lo
     look = {"description": label, "readout_format": digits, "style": {"description_width": "17em"}}
     layout = widgets.Layout(width="44em", max_width="100%")
     return kind(value=value, min=low, max=high, step=step, layout=layout, **look)
+
+
+def sliders_of(widget: str) -> dict[str, Any]:
+    """The sliders of a widget of the book, as the table of them has it.
+
+    Parameters
+    ----------
+    widget : str
+        name of the function that makes it
+
+    Returns
+    -------
+    dict
+        name of a value -> its slider, in the order in which they stand
+
+    Examples
+    --------
+    >>> list(sliders_of("explore_repeats"))
+    ['repeats', 'folds', 'correlation']
+    """
+    found = {}
+    for line in stored_lines("sliders"):
+        if line["widget"] == widget:
+            numbers = (float(line[name]) for name in ("value", "low", "high", "step"))
+            found[line["name"]] = slider(line["label"], *numbers, log=bool(line["log"]))
+    return found
 
 
 def explorer(

@@ -24,7 +24,7 @@ from .core import check_1d, check_choice, check_function, check_range, optional_
 from .core import ratio as quotient, table_html
 from .costs import CostMatrix
 from .metrics import METRICS, normalized_expected_cost
-from .plotting import COLORS, LINES, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, LINES, explorer, label_lines, live_figure, sliders_of
 
 # %% ../nbs/11_rivals.ipynb #8acccef2
 def implicit_cost_ratio(
@@ -262,12 +262,6 @@ def explore_expected_cost() -> VBox:
         draw(**values)
         table.value = _operating_point_table(**values)
 
-    sliders = {
-        "fp_cost": slider("cost of a false alarm", 1, 0.5, 20, 0.5),
-        "fn_cost": slider("cost of a miss", 4, 0.5, 20, 0.5),
-        "prevalence": slider("prior of the positives", 0.2, 0.01, 0.99, 0.01),
-        "separation": slider("separation", 2.2, 0.2, 4, 0.1),
-        "threshold": slider("your threshold", 2, -4, 8, 0.05),
-    }
+    sliders = sliders_of("explore_expected_cost")
     alt = "Left: two bell curves and two thresholds; right: NEC, 1 - F1 and 1 - MCC at every threshold."
     return explorer(sliders, image, show, table, moves="fn_cost", alt=alt)

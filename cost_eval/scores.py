@@ -38,7 +38,7 @@ from .costs import CostMatrix, Costs
 from .decisions import hull_vertices
 from .metrics import normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
-from .plotting import live_figure, readable, slider
+from .plotting import live_figure, readable, sliders_of
 
 # %% ../nbs/12_scores.ipynb #8e7abcae
 def roc_auc(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = None) -> float:
@@ -474,10 +474,6 @@ def explore_two_scores() -> VBox:
     ipywidgets.VBox
     """
     image, show = live_figure(_draw_two_scores, _move_two_scores, (9.6, 3.6))
-    sliders = {
-        "miss": slider("a missed fraud costs (euros)", 50, 0.69897, 2.99897, 0.05, log=True),
-        "frauds": slider("frauds per 1,000 payments", 20, 1, 200, 1),
-        "look": slider("a look costs (euros)", 10, 1, 50, 1),
-    }
+    sliders = sliders_of("explore_two_scores")
     alt = "Left: two ROC curves that cross, a dot on each; right: the lowest NEC of each against the price."
     return explorer(sliders, image, show, moves=("miss", "frauds"), alt=alt)

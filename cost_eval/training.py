@@ -45,7 +45,7 @@ from cost_eval.core import (
 )
 from .costs import Costs, as_costs, attainable
 from .decisions import stratified_folds
-from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, sliders_of
 from .policies import FITTED, RULES, rule_of
 from .samples import Posteriors, Samples, Scores, read_samples
 
@@ -616,10 +616,6 @@ def explore_repeats() -> VBox:
     >>> widget = explore_repeats()  # doctest: +SKIP
     """
     image, show = live_figure(_draw_repeats, _move_repeats, (9, 3.4))
-    sliders = {
-        "repeats": slider("repeats", 10, 1, 50, 1),
-        "folds": slider("folds", 5, 3, 20, 1),
-        "correlation": slider("correlation of two", 0.2, 0, 0.8, 0.05),
-    }
+    sliders = sliders_of("explore_repeats")
     alt = "Coverage and half width of two intervals against the number of repeats."
     return explorer(sliders, image, show, moves=("repeats", "folds"), alt=alt)

@@ -43,7 +43,7 @@ from cost_eval.core import (
 )
 from .costs import ExampleCosts
 from .decisions import hull_vertices
-from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, sliders_of
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65b7492f
 def cost_weight(fn_cost: Numbers, fp_cost: Numbers) -> Value:
@@ -749,10 +749,7 @@ def explore_ranking() -> VBox:
     names = ["M+", "Mbad", "M-", "Mbad-", "Mbad+"]
     order = widgets.Select(options=names, value="M-", rows=5, description="worst first")
     worse, better = widgets.Button(description="worse ▲"), widgets.Button(description="better ▼")
-    sliders = {
-        "prevalence": slider("prevalence", 0.05, 0.01, 0.99, 0.01),
-        "alpha": slider("α, share Mbad gets wrong", 0.6, 0.05, 0.95, 0.05),
-    }
+    sliders = sliders_of("explore_ranking")
 
     def draw(axes, artists, prevalence, alpha):
         plot_weight_range(weight_range_from_ranking(list(order.options), prevalence, alpha), axes)
