@@ -37,17 +37,13 @@ from cost_eval.core import (
     plain,
     result,
     same_rows,
+    stored_lines,
 )
 from .plotting import COLORS, ensure_axes, explorer, live_figure, sliders_of
 
 # %% ../nbs/51_curves.ipynb #6c11c540
 CURVES = ("roc", "pr", "lift", "gain")
-_AXES = {
-    "roc": ("false positive rate", "recall"),
-    "pr": ("recall", "precision"),
-    "lift": ("share called positive", "lift"),
-    "gain": ("share called positive", "recall"),
-}
+_AXES = {line["kind"]: (line["x"], line["y"]) for line in stored_lines("curves")}
 
 
 def _check_curve(curve):

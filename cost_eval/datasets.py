@@ -615,11 +615,8 @@ def fetch(
     if at_hand and at_hand[0].complete:
         return at_hand[1]
     optional_import("pooch", extra="data")
-    options = {
-        "timeout": timeout,
-        "progress": progress,
-        "unreachable": set() if unreachable is None else unreachable,
-    }
+    unreachable = set() if unreachable is None else unreachable
+    options: dict = {"timeout": timeout, "progress": progress, "unreachable": unreachable}
     directory, problems = cache_dir() if into is None else Path(into), []
     for form in dataset.forms:
         try:
@@ -633,13 +630,9 @@ def _not_available(dataset, problems, data_dir):
     "The error: what is missing, where we looked, what went wrong, what to type."
     addressed = [problem for problem in problems if not problem.endswith("has no public address")]
     reason = "; ".join(dict.fromkeys(addressed)) or "it has no public address"
-    return DataNotAvailable(
-        f"{dataset.name} ({dataset.title}) is not at hand. "
-        f"Looked in: {', '.join(map(str, search_path(data_dir)))}. Download: {reason}. "
-        f"Get it with `cost-eval data fetch {dataset.name}`, or put its files (see {dataset.page}) "
-        "into a directory named by COST_EVAL_DATA.",
-        reason,
-    )
+    said = f"{dataset.name} ({dataset.title}) is not at hand. Download: {reason}. Get it with `cost-eval "
+    said += f"data fetch {dataset.name}`, or put its files (see {dataset.page}) where COST_EVAL_DATA says. "
+    return DataNotAvailable(f"{said}Looked in: {', '.join(map(str, search_path(data_dir)))}.", reason)
 
 # %% ../nbs/90_datasets.ipynb #661c8166
 def describe(*, data_dir: str | Path | None = None) -> DataFrame:

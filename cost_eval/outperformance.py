@@ -134,14 +134,11 @@ def _checked(reference: Reference) -> Reference:
     grid = np.linspace(0, 1, 65)
     recall = np.asarray(reference.recall(grid), float) + 0 * grid
     share = np.asarray(reference.fpr_cdf(grid[:, None], recall), float) + 0 * recall
-    good = {
-        "recall(s)": (np.diff(recall) >= 0).all(),
-        "fpr_cdf(fpr, recall)": (np.diff(share, axis=0) >= -1e-6).all() and (share[-1] >= 1).all(),
-    }
-    for (what, rises), values in zip(good.items(), (recall, share)):
-        if not rises or not ((values >= 0) & (values <= 1)).all():
-            end = "" if values is recall else " and be 1 at the end"
-            raise ValueError(f"reference: {what} of {reference.name!r} must rise inside [0, 1]{end}")
+    rises = (np.diff(recall) >= 0).all() and (np.diff(share, axis=0) >= -1e-6).all()
+    inside = all((part >= 0).all() and (part <= 1).all() for part in (recall, share))
+    if not (rises and inside and (share[-1] >= 1).all()):
+        said = "recall(s) and fpr_cdf(fpr, recall) must rise inside [0, 1], and the latter be 1 at the end"
+        raise ValueError(f"reference: {said}; {reference.name!r} does not")
     return reference
 
 # %% ../nbs/50_outperformance.ipynb #b81c1cf1

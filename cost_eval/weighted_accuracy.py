@@ -15,7 +15,7 @@ from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
 # %% auto #0
 __all__ = ['cost_weight', 'target_weight', 'effective_weight', 'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts',
            'cost_parts', 'check_coherence', 'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange',
-           'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
+           'weight_range_from_ranking', 'explore_ranking']
 
 # %% ../nbs/40_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
@@ -595,8 +595,35 @@ class WeightRange(Result):
         return pandas().DataFrame([vars(c) for c in self.constraints], columns=columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        "As `plot_weight_range`."
-        return plot_weight_range(self, ax)
+        """The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above), in log odds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            drawn into; None makes a figure
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ax = ensure_axes(ax, figsize=(4.9, 3))
+        ax.clear()
+        bounded = [c for c in self.constraints if c.kind != "always"]
+        window = _decades([c.bound for c in bounded if c.kind != "never"])
+        for k, c in enumerate(bounded):
+            _draw_constraint(ax, c, k, window)
+        if not self.empty:
+            low, high = (float(np.clip(_decimal_odds(w), *window)) for w in (self.low, self.high))
+            ax.axvspan(low, max(high, low + 0.005 * (window[1] - window[0])), color="0.75", alpha=0.5, lw=0)
+        low, high = self.cost_ratio
+        title = f"{self.low:.3f} ≤ w ≤ {self.high:.3f},  {low:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {high:.3g}"
+        if self.empty:
+            pairs = [" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in self.conflicts[:2]]
+            title = f"no weight agrees: {'; '.join(pairs)}"
+        ax.set(xlim=window, ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
+        ax.set_title(title, fontsize=10)
+        _mark_weights(ax, window)
+        return ax
 
 
 def _constraint(worse, better, models, prevalence) -> WeightConstraint:
@@ -658,40 +685,6 @@ def weight_range_from_ranking(
 
 # %% ../nbs/40_weighted_accuracy.ipynb #71fc888c
 #| code-fold: true
-def plot_weight_range(found: WeightRange, ax: Axes | None = None) -> Axes:
-    """The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above), in log odds.
-
-    Parameters
-    ----------
-    found : WeightRange
-        from `weight_range_from_ranking`
-    ax : matplotlib Axes, optional
-        drawn into; None makes a figure
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    ax = ensure_axes(ax, figsize=(4.9, 3))
-    ax.clear()
-    bounded = [c for c in found.constraints if c.kind != "always"]
-    window = _decades([c.bound for c in bounded if c.kind != "never"])
-    for k, c in enumerate(bounded):
-        _draw_constraint(ax, c, k, window)
-    if not found.empty:
-        low, high = (float(np.clip(_decimal_odds(w), *window)) for w in (found.low, found.high))
-        ax.axvspan(low, max(high, low + 0.005 * (window[1] - window[0])), color="0.75", alpha=0.5, lw=0)
-    low, high = found.cost_ratio
-    title = f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {low:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {high:.3g}"
-    if found.empty:
-        pairs = [" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2]]
-        title = f"no weight agrees: {'; '.join(pairs)}"
-    ax.set(xlim=window, ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
-    ax.set_title(title, fontsize=10)
-    _mark_weights(ax, window)
-    return ax
-
-
 def _decimal_odds(w):
     "Logarithm to base 10 of the cost ratio w / (1 - w); infinite at 0 and 1."
     with np.errstate(divide="ignore"):
@@ -752,7 +745,7 @@ def explore_ranking() -> VBox:
     sliders = sliders_of("explore_ranking")
 
     def draw(axes, artists, prevalence, alpha):
-        plot_weight_range(weight_range_from_ranking(list(order.options), prevalence, alpha), axes)
+        weight_range_from_ranking(list(order.options), prevalence, alpha).plot(axes)
 
     def room(axes):
         axes.figure.get_layout_engine().set(w_pad=0.25)  # inches: the labels at the ends grow with the odds

@@ -737,8 +737,6 @@ PAPERS = {
         "weight_range_from_ranking": lambda p: Call(RANKINGS[p.n % 3], float(p.shares[1])).then(with_plot),
         "weight_range_from_ranking of models": lambda p: Call(
             ["x", ("y", "z")], .2, models={"x": (.5, .6), "y": (.9, .5), "z": (.6, .8)}),
-        "plot_weight_range": lambda p: Call(
-            ce.weight_range_from_ranking(RANKINGS[p.n % 3], float(p.shares[1]))).then(drawn),
         "rank_correlation": lambda p: Call(p.losses(), p.scores(), n0=2. if p.has("shown") else None),
         "spearman_moments": lambda p: Call(p.n % 7 + 5, n_draws=500),
         "standardize_spearman": lambda p: Call(.3, ce.spearman_moments(6)),

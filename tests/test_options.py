@@ -304,7 +304,6 @@ CASES = {
         "hand_h_measure": Case(Y, SCORES, a=3., b=3.),
         "check_coherence": Case(load("costs").ExampleCosts(fp=1, fn=[2., .5, 3.], tp=1), via=said, of="mean"),
         "churn_costs": Case([40., 90.], 5., p_eff=.5),
-        "plot_weight_range": Case(load("weighted_accuracy").weight_range_from_ranking("M+ < M-", .2)),
         "weight_range_from_ranking": Case("M+ < M-; Mbad < M-", .2, alpha=.3,
                                           models={"M+": (1, .1), "M-": (.1, 1), "Mbad": (.5, .6)}),
     },
