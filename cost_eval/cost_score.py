@@ -443,7 +443,7 @@ def _case_costs(r_c) -> np.ndarray:
     return np.where(alarm, scale, 0) + np.where(miss, r_c[:, None] * scale, 0)
 
 
-def _ends(n, before, after, tail) -> tuple:
+def _ends(n, before, after, *, tail) -> tuple:
     "Ends of 1 - after / before, (R,) each, and the p-value of their being equal, from cases (R, S, C)."
 
     def upper(top, bottom):
@@ -500,7 +500,7 @@ def _saving(codes, kinds, r_c, *, prevalence, confidence) -> Saving:
         weight = np.repeat([1 - prevalence, prevalence], 4)
     costs = _case_costs(ratios) * weight
     units = n.reshape(R, strata, -1)
-    ends = _ends(units, *costs.reshape(2, *units.shape), (1 - confidence) / 2)
+    ends = _ends(units, *costs.reshape(2, *units.shape), tail=(1 - confidence) / 2)
     shares = n if prevalence is None else n / np.repeat(units[0].sum(-1), 4)
     scores = (costs * shares).sum(-1) * np.maximum(ratios, 1) / positives
     share, low, high, p = (plain(part.reshape(r_c.shape)) for part in (_share_saved(*scores), *ends))
