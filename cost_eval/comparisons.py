@@ -139,20 +139,22 @@ class Mean(NamedTuple):
         used, levels = self.losses.priors > 0, np.clip(levels, low[:, None], high[:, None])
         return counts[used], self.sign * levels[used] * self.losses.priors[used, None]
 
-    def strata(self, first: int) -> tuple:
-        "Values, strata (from `first` on), weights, clusters and ends of rows; shares of strata."
+    def strata(self, first: int, drawn: bool) -> tuple:
+        """Values, strata (from `first` on), weights, clusters and ends of rows; shares of strata. Which rows
+        are of a class is `drawn` by chance, too, so that any row's costs could have come.
+        """
         units, kept, (low, high) = self.losses, self.losses.kept, self.ends
         columns = units.weight if units.stratified else units.mass_at_priors, units.clusters
         code = first + (units.y if units.stratified else np.zeros_like(units.y))
         shares, ends = {first: self.sign}, None
         if units.stratified:
             shares = {first + k: self.sign * p for k, p in enumerate(units.priors) if p > 0}
-        if self.can is not None:
+        if self.can is not None and not (drawn and units.stratified):
             ends = units.attainable_of_rows(*self.can)
         if ends is None and units.stratified:
             ends = low[units.y[kept]], high[units.y[kept]]
         elif ends is None:
-            ends = [np.full(len(code[kept]), end) for end in (low[units.can_come].min(), high[units.can_come].max())]
+            ends = low[units.can_come].min(), high[units.can_come].max()
         rows = (None if v is None else v[kept] for v in columns)
         return self.values[kept], code[kept], *rows, *ends, shares
 
@@ -692,7 +694,7 @@ def _found(asked: list, approximate: bool, few: bool) -> tuple[np.ndarray, list]
             alike = tested, level, sample.kind, sample.m.shape, single
             calls.setdefault(alike, []).append((k, sample, losses))
         else:
-            values, options = _of_rows(means)
+            values, options = _of_rows(means, not approximate)
             data = partial(loss_difference, values, 0 * values) if tested else partial(loss_interval, values)
             said += _told(found, [k], partial(data, **options), losses, level, approximate, few)
     for (tested, level, kind, *_), stack in calls.items():
@@ -743,14 +745,17 @@ def _sample_of(means: list) -> Sample:
     return Sample(m, a / unit, None, unit, kind)
 
 
-def _of_rows(means: list) -> tuple[np.ndarray, dict]:
+def _of_rows(means: list, drawn: bool) -> tuple[np.ndarray, dict]:
     "Of rows: values, and the options of `loss_interval`, with the same strata."
     K, units = len(means[0].ends[0]), means[0].losses
     values, strata, weight, clusters, *bounds, shares = zip(
-        *(one.strata(K * s) for s, one in enumerate(means[::-1]))
+        *(one.strata(K * s, drawn) for s, one in enumerate(means[::-1]))
     )
     options: dict = {"strata": np.concatenate(strata), "shares": dict(ChainMap(*shares))}
-    options["bounds"] = tuple(np.concatenate(ends) for ends in bounds)
+    options["bounds"] = tuple(one[0] for one in bounds)
+    if len(means) > 1:
+        full = ([np.broadcast_to(end, len(x)) for end, x in zip(side, values)] for side in bounds)
+        options["bounds"] = tuple(np.concatenate(side) for side in full)
     for name, columns in (("sample_weight", weight), ("clusters", clusters)):
         options[name] = None if columns[0] is None else np.concatenate(columns)
     if units.heaviest is not None:

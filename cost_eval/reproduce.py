@@ -537,6 +537,8 @@ class Item:
         a computation that it has in common with other items of its paper
     how : str
         "data", "simulation", "arithmetic" or "description"
+    words : str
+        its title; the first line of the function's docstring if there is none
     """
 
     paper: str

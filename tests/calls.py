@@ -856,7 +856,7 @@ DOORS = {
         "scale.evaluate of two": lambda p: Call(
             "y", {"a": "s"}, p.costs, data=lazy(y=p.y, s=p.scores()), rng=0).then(tables),
         "compare": lambda p: Call(
-            published(p), recomputed(p), error=.01, trivial={"c0": 0.}, other_data="c1",
+            published(p), recomputed(p), error=.01, trivial={"c0": 0.}, basis={"c1": "other data"},
             causes={"a slip": {"c2": recomputed(p)["c2"] + .1}}),
     }),
 }

@@ -122,7 +122,7 @@ WITHOUT = {  # why functions and classes have no line
         WeightConstraint WeightRange DataNotAvailable""",
     "what others are handed": """Decided Losses Mean Question CallUnits DataSet Decisions File Fit Form Item Margin Method
         Posteriors Reference Reproduction Sample Scores""",
-    "they write into a table that all lines read": "add_method add_reference reproduces use_style",
+    "they write into a table that all lines read": "beside_published add_method add_reference reproduces use_style",
     "the engine: intervals, reports and rules are asked": """AllLooks ask best_policy compressed
         differences rate_of refuse_told regrets told_by_costs
         from_unit monotone_interval not_gained robustness_map sample_difference

@@ -116,7 +116,7 @@ def test_against_a_constant_no_more_can_be_lost_than_that_constant_allows():
     assert [by_losses.low, by_losses.p_value] == pytest.approx([saved["low"], saved["p_value"]])
     fraud = ce.ExampleCosts(fp=1, fn=np.where(np.arange(1000) == 3, 2000., 50))  # of one *negative* row
     one = ce.evaluate(y, {"a": ce.Decisions(d)}, fraud, rng=0).against_constant.iloc[0]
-    assert one["low"] > -.03 and one["high"] > 5  # a false alarm more; the row of 2,000 might be caught
+    assert one["low"] > -.03 and 2 < one["high"] < 3  # a false alarm more; the row of 2,000 might be caught
 
 
 def test_a_part_of_the_cost_is_what_that_part_can_cost():

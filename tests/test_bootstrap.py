@@ -1,7 +1,6 @@
 """BCOST, BDELTACOST, bootstraps of any metric: against the paper's rule on the same draws, enumeration, and
 SciPy."""
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest

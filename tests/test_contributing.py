@@ -42,7 +42,7 @@ def test_files_and_arguments_it_names_are_there():
         assert (ROOT / name).exists() or name in ("nbs/N0_topic.ipynb",), name
     from cost_eval.reproduce import OUTCOMES, compare, reproduces
     taken = {*inspect.signature(compare).parameters, *inspect.signature(reproduces).parameters}
-    assert {"with_cause", "own_inputs", "reasons"} <= taken and "needs" in taken
+    assert {"with_cause", "basis", "reasons"} <= taken and "needs" in taken
     assert "`differs`" not in TEXT and "`open`" in TEXT and "open" in OUTCOMES
     assert "at most 70" in TEXT and len(__import__("cost_eval.api").api.__dir__()) <= 70
 

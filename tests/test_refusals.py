@@ -31,7 +31,6 @@ from cost_eval import curves as cv
 from cost_eval import decisions as de
 from cost_eval import expected_cost as ec
 from cost_eval import metric_study as ms
-from cost_eval import outperformance as op
 from cost_eval import planning as pl
 from cost_eval import rivals
 from cost_eval import scores as sc

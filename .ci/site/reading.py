@@ -436,7 +436,9 @@ def scoreboard(project):
     grouped = lambda names: ", ".join(dict.fromkeys(re.sub("/.*", "/*", name) for name in names))
     for paper, rows in items.groupby(items.index.str.partition("/").get_level_values(0), sort=False):
         stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
-        link = lambda name, title: f"[{title}]({stem}.ipynb#{slug(ITEMS[name].function.__name__)})" if stem else title
+        named = {name: getattr(ITEMS[name].function, "__name__", "") for name in rows.index}  # a loop registers partials
+        at = lambda name: f"{stem}.ipynb#{slug(named[name])}" if named[name] else f"{stem}.ipynb"
+        link = lambda name, title: f"[{title}]({at(name)})" if stem else title
         lines = [f"| {link(name, cell(row.title))} | {row.rows} | {grouped(ITEMS[name].needs)} |" for name, row in rows.iterrows()]
         parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\nAn item's title leads to the cell that computes it.\n\n"
                      "| item | rows | data |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n")

@@ -534,7 +534,8 @@ for _item, _curve, _data in (
     ("table8", "lift", "heart"),
     ("table9", "lift", "loan"),
 ):
-    _says = f"Table {_item[-1]}: scores{', areas and lifts' * (_curve == 'lift')} of the {_curve} curve, {_data}"
+    _what = "scores, areas and lifts" if _curve == "lift" else "scores"
+    _says = f"Table {_item[-1]}: {_what} of the {_curve} curve, {_data}"
     reproduces("outperformance", _item, shares="trees", title=_says)(partial(_score_item, _item))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #b3dc6139
@@ -957,7 +958,8 @@ for _data, _says, _statements in (
     ("loan", "loan: similar on the three test sets", _loan_statements),
 ):
     _here = partial(reproduces, "outperformance", needs=_data, shares=_data)
-    _here(f"conclusions-{_data}", title=f"Sections 4.1 to 4.3, {_says}")(partial(_conclude, _data, _statements))
+    _titled = _here(f"conclusions-{_data}", title=f"Sections 4.1 to 4.3, {_says}")
+    _titled(partial(_conclude, _data, _statements))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #6fa14c43
 def _published_point(data, kind, name) -> tuple:

@@ -422,7 +422,8 @@ def _figure(figure: str, weighted, title: str, data_dir=None) -> Reproduction:
     typical = both.groupby("metric")["published"].transform(lambda v: v.std(ddof=0))
     numbers = both.dropna(subset="published")
     error = dict(zip(numbers["cell"], 4 / 3 * numbers["error"]))
-    rows = both.assign(trivial=both["published"] + typical, note=both["published"].isna().map({True: _MISSING}))
+    missing = both["published"].isna().map({True: _MISSING})
+    rows = both.assign(trivial=both["published"] + typical, note=missing)
     table = compare(rows.fillna({"note": ""}), dict(zip(both["cell"], both["ours"])), error=error)
     z = numbers["z"]
     note = f"root mean square z {np.sqrt((z**2).mean()):.2f}, largest {z.abs().max():.1f}, of {len(z)} cells"
