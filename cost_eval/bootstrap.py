@@ -676,8 +676,8 @@ _ONE_MORE = {
     "two costs": "proved: Clopper & Pearson 1934",
     "examples": "conjectured: Gaffke 2005, Learned-Miller & Thomas 2019; no counterexample is known",
     "strata": "measured: no end missed more than promised in 323 cases enumerated (Fay et al. 2015)",
-    "weights": "conjectured: as for examples, if no unit weighs more than the heaviest seen",
-    "clusters": "conjectured: as for examples, if no cluster is larger than the largest seen",
+    "weights": "conjectured: as for examples, for units of these weights, or up to `heaviest=`",
+    "clusters": "conjectured: as for examples, for clusters of these sizes, or up to `heaviest=`",
 }
 
 
@@ -698,7 +698,8 @@ def _clopper_pearson(m, c, b=None, ranges=None):
     if ranges is None:  # lower ends as upper ones
         both = np.concatenate([n, n]), np.concatenate([-a, a]), np.concatenate([b, b])
     else:
-        sides = [side.of(*units) for k in (0, 1) for *units, side in zip(n[0], a[0], b[0], [r[k] for r in ranges])]
+        units = list(zip(n[0], a[0], b[0]))
+        sides = [pair[k].of(*each) for k in (0, 1) for pair, each in zip(ranges, units)]
         both = [part.reshape(2, len(ranges), -1) for part in _padded(sides)]
 
     def ends(tail):
@@ -721,8 +722,8 @@ def _fewer(n, a, b, ranges, fine):
     parts = []
     for k, row in enumerate(zip(*(part.reshape(-1, part.shape[-1]) for part in (n, a, b)))):
         alike, worth = row[0] > 0, row[1] / row[2]
-        for side in () if ranges is None else ranges[k]:
-            alike &= side.worth(*row[1:]) <= side.cap
+        if ranges is not None:
+            alike[: ranges[k][0].n.sum()] = False
         few = compressed(*(part[alike] for part in row), worth.min(), worth.max(), fine=fine)
         parts.append([np.concatenate([part, old[~alike][:8]]) for part, old in zip(few, row)])
     return tuple(part.reshape(*n.shape[:2], -1) for part in _padded(parts))
@@ -922,7 +923,17 @@ def _choose(method, options, use, sample):
 
 
 def _answered(
-    sample, use, signs, quantity, notes, *, method="auto", confidence=0.95, n_resamples=1000, rng=None, **options
+    sample,
+    use,
+    signs,
+    quantity,
+    notes,
+    *,
+    method="auto",
+    confidence=0.95,
+    n_resamples=1000,
+    rng=None,
+    **options,
 ) -> tuple[Fit, dict]:
     "The fit of a method, and the fields of a result; a warning where there are too few replicates."
     record, tail = _choose(method, options, use, sample), (1 - check_confidence(confidence)) / 2
@@ -945,9 +956,11 @@ def _answered(
     draws = np.empty((*parts[0].shape, 0)) if fit.distribution is None else fit.distribution
     parts = [plain((np.asarray(part * unit) + 0.0)[()]) for part in parts]  # nothing is 0, not -0
     fields: dict = dict(zip(("low", "high", "mean", "standard_error"), parts))
-    fields |= {"distribution": draws * np.expand_dims(unit, -1), "method": record.name, "confidence": confidence}
+    draws = draws * np.expand_dims(unit, -1)
+    fields |= {"distribution": draws, "method": record.name, "confidence": confidence}
     fields |= {"notes": notes + _unseen(sample, record, parts, signs), "quantity": quantity}
-    return fit, fields | {"guarantee": record.guarantee_for(sample.kind), "sample": sample._replace(called=None)}
+    fields |= {"guarantee": record.guarantee_for(sample.kind), "sample": sample._replace(called=None)}
+    return fit, fields
 
 # %% ../nbs/20_bootstrap.ipynb #intervalcell
 #| code-fold: true
@@ -1312,7 +1325,8 @@ def bdelta_cost(
     Difference(-0.1933 to 0.26, mean 0.02667, bdelta_cost, 95%)
     """
     options: dict = {"confidence": confidence, "n_resamples": n_resamples, "rng": rng, "laplace": laplace}
-    return sample_difference(_sample(joint, costs, priors=priors, joint=True), method="bdelta_cost", **options)
+    sample = _sample(joint, costs, priors=priors, joint=True)
+    return sample_difference(sample, method="bdelta_cost", **options)
 
 # %% ../nbs/20_bootstrap.ipynb #27fe1bc6
 #| code-fold: true
@@ -1465,10 +1479,10 @@ def _limits_of(x, bounds, known, code, name):
     if isinstance(bounds, Mapping):
         lacking = [label for label in known if label not in bounds]
         if lacking:
-            raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one for each stratum")
+            raise ValueError(f"bounds: none for stratum {lacking[0]!r}; give one pair, or one a stratum")
         ends = np.stack([check_range(bounds[label], "bounds", shape=(2,)) for label in known], 1)[:, code]
     elif not np.iterable(bounds) or len(bounds) != 2 or any(np.shape(v) not in ((), x.shape) for v in bounds):
-        raise ValueError(f"bounds: two numbers or two arrays of shape {x.shape} are needed, got {bounds!r:.60}")
+        raise ValueError(f"bounds: two numbers or arrays of shape {x.shape} are needed, got {bounds!r:.60}")
     else:
         ends = np.stack(np.broadcast_arrays(*(np.atleast_1d(numbers(end, "bounds")) for end in bounds)))
     outside = ~((ends[0] <= x) & (x <= ends[1]) & np.isfinite(ends).all(0))
@@ -1497,47 +1511,67 @@ def _shares_of(known, code, shares):
 
 
 class _Side(NamedTuple):
-    """What the units of a stratum can be worth on one side, (8.9): with a sign of -1 the lower side as an upper
-    one. Worths are counted from an `origin` a size; the `capped` largest add `more` a size for certain.
+    """What the units of a stratum can be worth on one side, (20.8); the lower side is an upper one of -a.
+
+    Worths are counted from an `origin` a size. The first units, the large ones, are capped: `n` once each,
+    they add a and b, and after them stand units that can come, 0 times each. What large units can be worth
+    beyond is known, with that part of their size; it shifts all (`slope`, `scale`). `whole`: the most of all.
     """
 
     sign: int
     origin: float
-    cap: float
-    more: float
+    slope: float
+    scale: float
     whole: float
+    n: np.ndarray
     a: np.ndarray
     b: np.ndarray
 
-    @classmethod
-    def of_units(cls, sign, origin, most, b):
-        "Of units of sizes b (U,) that can be worth `most` (U,): any can come, at the corners of what can."
-        far = most - origin * b
-        cap = np.partition(far, -_CAPPED)[-_CAPPED] if len(far) >= _CAPPED else far.max()
-        more = np.maximum(far - cap, 0).sum() / b.sum()
-        a = np.minimum(far, cap)
-        corners = _outermost(b, a)
-        return cls(sign, origin, cap, more, most.sum(), (a + (origin + more) * b)[corners], b[corners])
-
     def times(self, factor):
         "In other units of size."
-        scaled = {name: getattr(self, name) * factor for name in ("cap", "whole", "a", "b")}
-        return self._replace(**scaled)
-
-    def worth(self, a, b):
-        "Worths of units on this side."
-        return self.sign * a - self.origin * b
+        return self._replace(whole=self.whole * factor, a=self.a * factor, b=self.b * factor)
 
     def of(self, n, a, b):
-        "The units seen, capped, and those that can come."
-        n, a, b = (part[n > 0] for part in (n, a, b))
+        "The units of a stratum, and those that can come."
+        seen, large = n > 0, int(self.n.sum())
         if self.whole - self.sign * (n @ a) <= 1e-12 * (n @ np.abs(a)):  # all are worth the most: it is known
             return n.sum(keepdims=True), np.array([self.whole / n.sum()]), np.array([n @ b / n.sum()])
-        a = np.minimum(self.worth(a, b), self.cap) + (self.origin + self.more) * b
-        return np.append(n, 0 * self.a), np.append(a, self.a), np.append(b, self.b)
+        n, a, b = (part[large:][seen[large:]] for part in (n, a, b))
+        a = self.sign * a + (self.slope - self.origin) * b
+        return np.append(n, self.n), np.append(a, self.a), np.append(self.scale * b, self.b)
 
 
-_CAPPED = 4  # of the ranges of a stratum, the largest to which they are capped
+_CAPPED = 4, 20  # ranges are capped at the fourth largest; with fewer than 20 units a large one at less
+
+
+def _sides(a, b, ends, origin):
+    """Both sides of units that add a and b (U,) and can add `ends`, counted from an origin a size; and which
+    of them are large on either.
+    """
+    k = min(_CAPPED[0], 1 + len(a) // _CAPPED[1])
+    far = [sign * (end - origin * b if origin else end) for sign, end in zip((-1, 1), ends)]
+    best = [np.argpartition(most, -k)[-k:] for most in far]
+    caps = [most[rows].min() for most, rows in zip(far, best)]
+    large = np.unique([row for most, rows, cap in zip(far, best, caps) for row in rows if most[row] > cap])
+    large, found = large.astype(int), []
+    equal, whole = not np.ptp(b), b.sum()
+    for sign, most, cap, end in zip((-1, 1), far, caps, ends):
+        over = most[large] > cap
+        capped = b[large] * np.where(over & (cap > 0), cap / np.maximum(most[large], max(cap, 1e-300)), 1.0)
+        scale = whole / (whole - (b[large] - capped).sum())
+        slope = (sign * origin + np.maximum(most[large] - cap, 0).sum() / whole) * scale
+        if equal:  # of the others the one that can be worth the most
+            size, top = np.append(capped, b[0]), np.append(np.minimum(most[large], cap), cap)
+        else:
+            size, top = b.copy(), np.minimum(most, cap)
+            size[large] = capped
+        corners = _outermost(size, top)
+        worth = np.append(np.minimum(sign * (a[large] - origin * b[large]), cap), top[corners])
+        size = np.append(capped, size[corners])
+        n = np.repeat([1, 0], [len(large), len(corners)])
+        units = n, worth + slope * size, scale * size
+        found.append(_Side(sign, sign * origin, slope, scale, sign * end.sum(), *units))
+    return found, large
 
 
 def _outermost(x, y):
@@ -1557,22 +1591,25 @@ def _outermost(x, y):
 
 
 def _stratum(x, limits, w, cluster, heaviest):
-    """Units (n, a, b) of one stratum, with two that can occur: the heaviest, at the least and largest loss; and
-    both sides of what each can be worth, if no heavier one can.
+    """Units (n, a, b) of one stratum, the large ones first, with two that can occur: the heaviest, at the
+    least and largest loss; and both sides of what each can be worth, if no heavier one can.
     """
     whole = lambda values: w * values if cluster is None else np.bincount(cluster, w * values)
     a, b = whole(x), w if cluster is None else np.bincount(cluster, w)
-    origin, sides = np.clip(0.0, limits[0].min(), limits[1].max()), None
+    sides, large = None, np.arange(0)
     if heaviest is None:
-        sides = [_Side.of_units(k, k * origin, whole(k * end), b) for k, end in zip((-1, 1), limits)]
+        origin = np.clip(0.0, limits[0].min(), limits[1].max())
+        sides, large = _sides(a, b, [whole(end) for end in limits], origin)
+    first, a, b = (a[large], b[large]), np.delete(a, large), np.delete(b, large)
     if not np.ptp(b):
         a, n = np.unique(a, return_counts=True)
         b = np.full(len(a), b[0])
     elif len(np.unique(b[:1000])) == 1000:  # no two are alike
         n = np.ones(len(a), np.int64)
     else:
-        unit, first = kinds([a, b])
-        n, a, b = np.bincount(unit), a[first], b[first]
+        unit, place = kinds([a, b])
+        n, a, b = np.bincount(unit), a[place], b[place]
+    n, a, b = np.append(np.ones(len(large), np.int64), n), np.append(first[0], a), np.append(first[1], b)
     heavy, ends = b.max() if heaviest is None else heaviest, np.array([limits[0].min(), limits[1].max()])
     return (np.append(n, [0, 0]), np.append(a, heavy * ends), np.append(b, [heavy, heavy])), sides
 
@@ -1602,12 +1639,12 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     x, limits, w, heavy = x / unit, limits / unit, w / scale, None if heaviest is None else heaviest / scale
     parts, ranges, worst, most, count = [], [], [], [], 0
     for s in range(len(share)):
-        rows = np.flatnonzero(code == s)
-        units, own = (rows, None) if cluster is None else numbered(cluster[rows], ascending=True)
-        if len(units) == 1 < len(rows):
+        rows = np.flatnonzero(code == s) if len(share) > 1 else slice(None)
+        units, own = (x[rows], None) if cluster is None else numbered(cluster[rows], ascending=True)
+        if len(units) == 1 < len(x[rows]):
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         count += len(units)
-        ends = np.sort(share[s] * at(rows), 0)
+        ends = at(rows) if share[s] == 1 else np.sort(share[s] * at(rows), 0)
         units, sides = _stratum(share[s] * x[rows], ends, w[rows], own, heavy)
         parts.append(units)
         ranges.append(sides)
@@ -1701,7 +1738,8 @@ def loss_interval(
         smallest and largest loss that can occur (`attainable` tells them), of all examples or of each (N,),
         or label of `strata` -> the two; by default the range seen, which proves nothing
     heaviest : float, optional
-        weight of the heaviest unit (example or cluster) that can occur; by default the heaviest seen. Where
+        weight of the heaviest unit (example or cluster) that can occur; by default units weigh what these do,
+        and each can cost at most its own `bounds`, (20.8). Where
         clusters are random batches of many units, that of one of these
     method : str, default "auto"
         a key of `METHODS`; "auto" is that of `interval`

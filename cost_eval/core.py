@@ -1129,7 +1129,7 @@ def blocks(n: int, bytes_per_row: int):
         yield slice(start, min(start + step, n))
 
 
-def stored_lines(table: str) -> list[dict[str, str]]:
+def stored_lines(table: str) -> list[dict[str, Any]]:
     "The lines of a table that lies beside the published numbers."
     with (files("cost_eval") / "published" / f"{table}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -1378,7 +1378,8 @@ class TooFew(ValueError):
 def estimand(what: str, one: str, cap=None) -> str:
     "What an interval is for, where amounts, weights or sizes differ: these rows, or a population with a cap."
     if cap is None:
-        return f"The {what} are those of these rows: nothing is claimed of a population with larger ones."
+        fixed = f"The {what} are those of these rows, labels and decisions are drawn anew"
+        return f"{fixed}: nothing is claimed of a population with larger ones."
     return f"For a population in which no {one} exceeds {short(float(cap))}."
 
 # %% ../nbs/00_core.ipynb #934c125e

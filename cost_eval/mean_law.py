@@ -141,10 +141,19 @@ def _bins(*distances, fine=_FINE):
     for distance in distances:
         level = np.maximum(distance / max(distance.max(), 1e-300), 1e-9)
         code = code * _LEVELS - np.rint(fine * np.log(level)).astype(np.int64)
-    return np.unique(code, return_inverse=True)[1].ravel()
+    return _dense(code)
 
 
 _LEVELS = 416  # bins of one distance, more than 20 log(1e9)
+
+
+def _dense(code):
+    "The same classes numbered 0, 1, ... without a gap; a million rows are not sorted for it."
+    if code.max() > 2**25:
+        return np.unique(code, return_inverse=True)[1].ravel()
+    number = np.zeros(code.max() + 1, np.intp)
+    number[code] = 1
+    return (np.cumsum(number) - 1)[code]
 
 
 def _few(values):
@@ -196,7 +205,7 @@ def compressed(
             continue
         values, kind = few
         bins = _bins(*distances, fine=fine)
-        bins = np.unique(kind * (bins.max() + 1) + bins, return_inverse=True)[1].ravel()
+        bins = _dense(kind * (bins.max() + 1) + bins)
         of = np.zeros_like(bins)
         of[bins] = kind
         bin_, points, numbers = _two_points(bins, n, moving)
@@ -364,7 +373,7 @@ def _one_level(n, a, b, tail):
 
 
 def _about(n, a, b, z):
-    """About where the law of the ratio with one more unit worth the most is z deviations of a normal law out: of
+    """About where the law of the ratio with one more unit worth the most is z normal deviations out: of
     a Beta law with its ends, mean and variance, of a normal one where there is no end or much was seen.
     """
     (low, high), (mean, sd) = _ratios(n, a, b), _around(n, a, b)

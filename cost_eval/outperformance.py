@@ -489,7 +489,7 @@ def outperformance_of_cost(expected_cost: Numbers, costs: Costs, priors: Priors)
 def _sum_share(knots, z):
     """P(sum of independent B-splines with these rows of knots <= z), the sum running from 0 to 1: (50.9).
 
-    The class that spreads most stays as it is, the others are added on a lattice; then their mean and variance
+    The class that spreads most stays as it is, the others are added on a lattice; then mean and variance
     are set right, so that what the lattice loses is of fourth order wherever the sum is smooth.
     """
     knots = np.sort(knots, 1)[np.argsort(-_spread(knots))]
