@@ -92,7 +92,7 @@ def _terms(counts, costs=None) -> _Terms:
     matrix = check_counts(table)
     if matrix.shape[-2:] != (2, 2):
         size = " x ".join(map(str, matrix.shape[-2:]))
-        raise ValueError(f"counts: 2 x 2 is needed, got {size}; one_vs_rest(counts), or expected_cost for any")
+        raise ValueError(f"counts: needs 2 x 2, got {size}; one_vs_rest(counts), or expected_cost for any")
     if classes is not None and costs is not None and cost_table(costs)[1] is not None:
         matrix, _ = aligned(counts, costs)
     elif classes is not None and set(classes) == set(decisions):

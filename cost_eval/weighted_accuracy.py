@@ -595,7 +595,7 @@ class WeightRange(Result):
         return pandas().DataFrame([vars(c) for c in self.constraints], columns=columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above), in log odds.
+        """The constraints on the weight axis (below) and the cost-ratio axis (above), in log odds.
 
         Parameters
         ----------
