@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import binom, multinomial, norm
 
 from cost_eval import planning as pl
-from cost_eval.bootstrap import difference, interval
-from cost_eval.confusion import JointCounts, confusion_counts
+from cost_eval.bootstrap import difference
+from cost_eval.confusion import JointCounts
 from cost_eval.costs import CostMatrix
 
 COSTS = np.array([[0, 1, 4.], [2, 0, 50], [1, 3, 0]])
