@@ -135,7 +135,7 @@ WITHOUT = {  # why functions and classes have no line
     "how a picture is drawn: the pictures are asked": """contrast ensure_axes for_page ink label_lines
         live_figure name_colors name_rows note readable save_figure slider sliders_of""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
-        data_set discover drawn_as_computed expected find listing load outcome_of rows run scoreboard
+        data_set discover drawn_as_computed errata expected find listing load outcome_of rows run scoreboard
         search_path select sheet state stored_claims unlisted writable""",
 }
 
