@@ -180,7 +180,7 @@ SLIPS = {  # what is wrong, where, the text of the base, and what takes its plac
     "an end on the wrong side": ("bootstrap", "return -below, above\n", "return -above, above\n"),
     "ends a little short": ("bootstrap", "both, np.tile(tail, 2))", "both, np.tile(1.0001 * tail, 2))"),
     "weights forgotten": ("samples", '"sample_weight"), n)\n', '"sample_weight"), n) * 0 + 1\n'),
-    "clusters forgotten": ("bootstrap", "(rows, None) if cluster is None", "(rows, None) if True"),
+    "clusters forgotten": ("bootstrap", "(x[rows], None) if cluster is None", "(x[rows], None) if True"),
     "priors of the wrong side": (
         "decisions", "[1], priors, train_priors, classes)", "[1], train_priors, priors, classes)"),
     "folds in another order": (
