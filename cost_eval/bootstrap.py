@@ -49,7 +49,6 @@ from cost_eval.core import (
     check_priors,
     check_range,
     check_weights,
-    columns_of,
     cost_table,
     estimand,
     generator,
@@ -68,12 +67,13 @@ from cost_eval.core import (
     result,
     same_rows,
     short,
+    stored_lines,
     tanh_sinh,
     unknown_name,
 )
 from .mean_law import AllLooks, compressed, share_above, upper_level
 from .metrics import METRICS
-from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, sliders_of
 
 # %% ../nbs/20_bootstrap.ipynb #240ec518
 #| code-fold: true
@@ -264,14 +264,7 @@ class Fit(NamedTuple):
 
 
 METHODS: dict[str, Method] = {}
-KINDS = {
-    "two costs": "one sample of examples with two different costs, such as an error rate",
-    "examples": "one sample of examples, each as likely as the other to be drawn",
-    "strata": "several samples drawn separately: classes with given priors, two test sets, groups",
-    "weights": "examples with weights, or a ratio of two means such as a precision",
-    "clusters": "clusters of examples that belong together",
-    "range seen": "losses of which it is not known how large they can be: `bounds=` was not given",
-}
+KINDS = {line["kind"]: line["words"] for line in stored_lines("kinds")}
 _LEVELS = ("none", "measured", "conjectured", "proved")
 
 
@@ -474,10 +467,7 @@ def _normal(m, c, b=None):
     "Mean plus and minus z standard errors, with n - 1 in each sample."
     n = m.sum(-1)
     if n.min() < 2:
-        raise TooFew(
-            f"counts: a standard error needs 2 examples (of each class, with priors), got {n.min()}; "
-            "clopper_pearson and betting need none"
-        )
+        raise TooFew(f"counts: a standard error needs 2 examples, got {n.min()}; clopper_pearson needs none")
     mean, error = _plain_moments(m, c, b, n / (n - 1))
 
     def ends(tail):
@@ -825,12 +815,9 @@ def _sample(
     normalized=False,
     joint=False,
     factor=1.0,
-    can=(None, None),
     name="",
 ):
-    """The sample of one classifier, or of the difference of two that can take some decisions: one stratum,
-    or one for each class.
-    """
+    "The sample of one classifier, or of the difference of two: one stratum, or one for each class."
     name = name or ("joint" if joint else "counts")
     normalized = check_flag(normalized, "normalized")
     table, values = aligned(counts, costs, joint=joint, name=name)
@@ -838,10 +825,9 @@ def _sample(
     classes, decisions = _names(counts, costs, values.shape, name)
     unit = power_of_two(values, (-2, -1))
     cells = values / unit[..., None, None]
-    sides = (decisions,)
     if joint:
         cells = cells[..., :, None] - factor * cells[..., None, :]
-        table, cells, sides = _attainable_cells(table, cells, list(decisions), can)
+        table, cells = (part.reshape(*part.shape[:-2], -1) for part in (table, cells))
     table, weight = table.astype(np.int64), _weights(table, priors, classes, normalized)
     if not table.sum((-2, -1)).all():
         raise ValueError(f"{name}: all are 0, so there is no test set")
@@ -851,7 +837,7 @@ def _sample(
         cells = standard / _naive(standard, weight)[..., None, None]
         unit = power_of_two(cells, (-2, -1))
         cells = cells / unit[..., None, None]
-    called = _cell_words(cells * unit[..., None, None], classes, sides, weight is not None)
+    called = _cell_words(cells * unit[..., None, None], classes, decisions, joint, weight is not None)
     if weight is None:
         m, c = (part.reshape(*part.shape[:-2], 1, -1) for part in (table, cells))
         return Sample(m, c, None, unit, _kind(c), called)
@@ -870,28 +856,14 @@ def _weights(table, priors, classes, own):
     return ratio(table.sum(-1), table.sum((-2, -1))[..., None], undefined=0.0) if own else None
 
 
-def _attainable_cells(table, cells, decisions, can):
-    "Joint counts and differences (..., K, C) of the decisions that each side can take, and these."
-    columns = [columns_of(one, decisions, name) for one, name in zip(can, ("first", "second"))]
-    for axis, (chosen, name) in enumerate(zip(columns, ("first", "second"))):
-        other = np.delete(np.arange(len(decisions)), chosen)
-        taken = np.moveaxis(table, axis - 2, -1)[..., other].any(tuple(range(table.ndim - 1)))
-        if taken.any():
-            unlike = decisions[other[taken.argmax()]]
-            raise ValueError(f"{name}: {unlike!r} is none of the decisions that it can take, but was decided")
-    table, cells = (part[..., columns[0], :][..., columns[1]] for part in (table, cells))
-    flat = (part.reshape(*part.shape[:-2], -1) for part in (table, cells))
-    return *flat, tuple([decisions[j] for j in chosen] for chosen in columns)
-
-
-def _cell_words(cells, classes, sides, stratified):
+def _cell_words(cells, classes, decisions, joint, stratified):
     "called(stratum, cell) -> words for one cell of one class."
 
     def called(stratum, cell):
         truth, said = (stratum, cell) if stratified else divmod(cell, cells.shape[-1])
         price = short(float(np.ravel(cells[..., truth, said])[0]))
-        places = (said,) if len(sides) == 1 else divmod(said, len(sides[1]))
-        said = " against ".join(repr(known[place]) for known, place in zip(sides, places))
+        places = divmod(said, len(decisions)) if joint else (said,)
+        said = " against ".join(repr(decisions[place]) for place in places)
         return f"class {classes[truth]!r} decided as {said} (costs {price})"
 
     return called
@@ -905,10 +877,7 @@ def _by_class(table, cells, weight, unit, called, name):
     short_of = empty & (weight > 0)
     if short_of.any():
         missing = called(used[np.argwhere(short_of)[0][-1]], 0).partition(" decided")[0]
-        raise ValueError(
-            f"{name}: {missing} has no example, so its part of the cost is unknown; "
-            "leave it out of counts and costs, or give it the prior 0"
-        )
+        raise ValueError(f"{name}: {missing} has no example; leave it out, or give it the prior 0")
     table = np.where(empty[..., None] & (np.arange(table.shape[-1]) == 0), 1, table)  # weighs 0
     c = cells[..., used, :] * weight[..., None]
     kind = "strata" if len(used) > 1 else "examples"
@@ -927,9 +896,7 @@ def _naive(costs, weight):
     "The smallest expected cost of one decision for all examples."
     naive = (weight[..., None] * costs).sum(-2).min(-1)
     if (np.asarray(naive) < 1e-300).any():
-        raise ValueError(
-            "normalized: the best fixed decision costs nothing (or less), so nothing can be divided by it"
-        )
+        raise ValueError("normalized: the best fixed decision costs nothing (or less) and divides nothing")
     return np.asarray(naive)
 
 # %% ../nbs/20_bootstrap.ipynb #choosecell
@@ -945,9 +912,7 @@ def _choose(method, options, use, sample):
         raise ValueError(f"method: {method!r} is not for {what}; there are {', '.join(known)}")
     if sample.b is not None and not known[method].ratios:
         able = ", ".join(name for name, record in known.items() if record.ratios)
-        raise ValueError(
-            f"method: {method!r} counts equal units; with weights, clusters or a ratio there are {able}"
-        )
+        raise ValueError(f"method: {method!r} counts equal units; for weights, clusters, ratios take {able}")
     for option in set(options) - set(known[method].options):
         others = [name for name, record in known.items() if option in record.options]
         if not others:
@@ -1130,8 +1095,6 @@ def difference(
     n_resamples: int = 1000,
     rng: Rng = None,
     factor: float = 1.0,
-    first: Any = None,
-    second: Any = None,
     **options: Any,
 ) -> Difference:
     """Confidence interval and test for the difference of two expected costs on the same examples.
@@ -1154,9 +1117,6 @@ def difference(
         for the methods that draw
     factor : float, default 1.0
         the second classifier's cost is multiplied by it: 1.02 asks whether the first is 2 % costlier
-    first, second : label or sequence, optional
-        decisions that each side can take, as in `attainable`: one label for a constant that was declared
-        (not one that was observed); default: all
     **options
         of the method: laplace (bdelta_cost)
 
@@ -1177,7 +1137,7 @@ def difference(
     Difference(-0.1934 to 0.2468, mean 0.02667, normal, 95%)
     """
     factor = check_range(factor, "factor", 0, np.inf, shape=())
-    sample = _sample(joint, costs, priors=priors, joint=True, factor=factor, can=(first, second))
+    sample = _sample(joint, costs, priors=priors, joint=True, factor=factor)
     options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples, "rng": rng}
     return sample_difference(sample, **options)
 
@@ -2246,9 +2206,6 @@ def _quantile(s, a, b):
 # %% ../nbs/20_bootstrap.ipynb #widgetcell
 #| code-fold: true
 #| code-summary: "The widget"
-_COVERAGE_START: dict = {"costly": 12, "ratio": 1000, "n": 1000, "method": "bcost"}
-
-
 def _draw_coverage(axes):
     "Forty intervals by their upper ends, crosses on those that miss, the truth."
     axes.set(yticks=[], ylim=(-1, 40))
@@ -2300,14 +2257,9 @@ def explore_interval() -> VBox:
     2
     """
     widgets = optional_import("ipywidgets", extra="book")
-    start = _COVERAGE_START
     names = [name for name, record in METHODS.items() if record.single]
-    controls = {
-        "costly": slider("costly errors in 10,000", start["costly"], 1, 100, 1),
-        "ratio": slider("a costly error, in cheap ones", start["ratio"], 0, 3, 0.1, log=True),
-        "n": slider("test examples", start["n"], 100, 5000, 100),
-        "method": widgets.Dropdown(options=names, value=start["method"], description="method"),
-    }
+    controls = sliders_of("explore_interval")
+    controls |= {"method": widgets.Dropdown(options=names, value="bcost", description="method")}
     image, show = live_figure(_draw_coverage, _move_coverage, (5.2, 4.2), columns=1)
     alt = "Forty intervals around a vertical line at the true cost; those that miss it carry a cross."
     return explorer(controls, image, show, moves=("ratio", "n"), alt=alt)

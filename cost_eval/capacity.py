@@ -22,7 +22,7 @@ from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, loss_difference, loss_interval
 from .core import Result, check_capacity, check_confidence, check_integer, result, short
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, slider
+from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, sliders_of
 from .policies import CrossFit
 from .samples import read_samples
 
@@ -548,11 +548,6 @@ def explore_capacity() -> VBox:
     >>> widget = explore_capacity()  # doctest: +SKIP
     """
     image, show = live_figure(_draw_capacity, _move_capacity, (9, 3.4))
-    sliders = {
-        "distance": slider("distance of the classes", 1.2, 0, 3, 0.1),
-        "prevalence": slider("cases to be found, %", 25, 1, 60, 1),
-        "call": slider("price of a call", 40, 1, 100, 1),
-        "kept": slider("a hit is worth", 100, 10, 350, 10),
-    }
+    sliders = sliders_of("explore_capacity")
     alt = "What calls save, and what one more saves, against their number; a dot at the best number."
     return explorer(sliders, image, show, moves="kept", alt=alt)

@@ -29,7 +29,6 @@ from .bootstrap import METHODS
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
     Result,
-    blocks,
     check_binary,
     check_choice,
     check_confidence,
@@ -51,7 +50,7 @@ from cost_eval.core import (
 from .decisions import best_threshold
 from .mean_law import share_above, upper_level
 from .metrics import one_vs_rest
-from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, sliders_of
 
 # %% ../nbs/30_cost_score.ipynb #dd1d4b3a
 def _check_ratio(cost_ratio, name="cost_ratio") -> np.ndarray:
@@ -391,8 +390,6 @@ class Saving(Result):
         nominal coverage of the interval
     guarantee : str
         what is known of the coverage: proved, conjectured, measured or none
-    notes : tuple of str
-        for one cost ratio: what was not seen and is taken as possible
     """
 
     cost_ratio: Value
@@ -403,7 +400,6 @@ class Saving(Result):
     p_value: Value
     confidence: float
     guarantee: str = ""
-    notes: tuple = ()
 
     def __repr__(self):
         level = percent(self.confidence)
@@ -438,7 +434,6 @@ def _share_saved(before, after) -> np.ndarray:
 # %% ../nbs/30_cost_score.ipynb #6cfecea9
 _POSITIVE = np.arange(8) >= 4  # the kinds of cases: class, decision a, decision b
 _FLAGGED = np.array([np.arange(8) // 2 % 2, np.arange(8) % 2]) == 1
-_ONE_SAMPLE, _BY_CLASS = (64, 4, 40), (6, 1, 4)  # more weights are gathered: bins a factor e, and in all
 
 
 def _case_costs(r_c) -> np.ndarray:
@@ -448,101 +443,42 @@ def _case_costs(r_c) -> np.ndarray:
     return np.where(alarm, scale, 0) + np.where(miss, r_c[:, None] * scale, 0)
 
 
-def _weight_bins(weight, exact, fine, most) -> tuple[np.ndarray, np.ndarray]:
-    "The bin of each weight (N,), and the mean weight of each bin: one a weight, if there are few."
-    value, place = np.unique(weight, return_inverse=True)
-    if len(value) > exact:
-        level = np.maximum(np.rint(fine * np.log(weight / weight.max())), -most)
-        place = np.unique(level, return_inverse=True)[1]
-        value = np.bincount(place.ravel(), weight) / np.bincount(place.ravel())
-    return place.ravel(), value
+def _ends(n, before, after, *, tail) -> tuple:
+    "Ends of 1 - after / before, (R,) each, and the p-value of their being equal, from cases (R, S, C)."
 
+    def upper(top, bottom):
+        if n.shape[1] == 1:
+            return upper_level(n, top, bottom, np.full(len(n), tail))
+        return _upper_ratio(n, top, bottom, tail)
 
-def _units(codes, n_codes, weight, kinds, few) -> tuple[np.ndarray, np.ndarray]:
-    """How many units there are and what they weigh, (R, 8, C), of cases with codes and weights (N,), and the
-    kind (R, n_codes) of each code. Units of a bin are two with their number, mean, variance, third moment.
-    """
-    place, value = _weight_bins(weight, *few)
-    away, size = weight / value[place] - 1, n_codes * len(value)
-    sums = [np.bincount(codes * len(value) + place, away**k, size) for k in range(4)]
-    sums = np.reshape(sums, (4, n_codes, len(value)))
-    found = np.zeros((4, len(kinds), 8, len(value)))
-    for block in blocks(len(kinds), 64 * n_codes):
-        one_hot = (kinds[block, :, None] == np.arange(8)).astype(float)
-        found[:, block] = np.einsum("kcb,rcj->krjb", sums, one_hot)
-    n, *moments = found
-    mean, second, third = (ratio(part, n, undefined=0.0) for part in moments)
-    spread = np.sqrt(np.maximum(second - mean**2, 0))
-    half = ratio(third - 3 * mean * second + 2 * mean**3, 2 * spread**3, undefined=0.0)
-    root = np.sqrt(1 + half**2)
-    share = np.where(spread > 0, (1 + half / root) / 2, 1.0)
-    weights = [1 + mean + spread * (half - root), 1 + mean + spread * (half + root)]
-    if not spread.any():
-        return n, weights[0] * value
-    return np.concatenate([n * share, n * (1 - share)], -1), np.concatenate(weights, -1) * np.tile(value, 2)
-
-
-def _with_possible(n, w, heaviest) -> tuple[np.ndarray, np.ndarray]:
-    "One more unit of each kind that can occur, as heavy as the heaviest; weights at most 1."
-    heavy = np.broadcast_to(heaviest, (*n.shape[:2], 1))
-    w = np.minimum(w, heavy)
-    if (w.max(-1, keepdims=True) < heavy).any():
-        n, w = np.concatenate([n, 0 * heavy], -1), np.concatenate([w, heavy], -1)
-    return n, w / np.max(heaviest)
-
-
-def _ends(upper_ratio, chance_above, n, top, bottom, *mass) -> tuple:
-    "Ends of 1 - top / bottom, (R,) each, and the p-value of their being equal."
     with np.errstate(divide="ignore"):
-        low, high = 1 - upper_ratio(n, top, bottom, *mass), 1 - 1 / upper_ratio(n, bottom, top, *mass)
-    either = chance_above(n, top - bottom, *mass), chance_above(n, bottom - top, *mass)
+        low, high = 1 - upper(after, before), 1 - 1 / upper(before, after)
+    either = (_chance_above(n, z) for z in (after - before, before - after))
     return low, high, np.minimum(2 * np.minimum(*either), 1.0)
 
 
-def _pooled_ends(n, w, costs, tail) -> tuple:
-    "Ends and p-value where all cases are one sample."
-    parts = n, costs[1][..., None] * w, costs[0][..., None] * w
-
-    def upper_ratio(n, top, bottom):
-        return upper_level(n, top, bottom, np.full(len(n), tail))
-
-    def chance_above(n, z):
-        return share_above(n, z, np.ones(z.shape), np.zeros(len(n)))
-
-    return _ends(upper_ratio, chance_above, *(part.reshape(len(n), 1, -1) for part in parts))
+def _chance_above(n, z) -> np.ndarray:
+    "The chance (R,) that the sum over the samples of the means of z is at least 0."
+    return share_above(n, z, np.ones(z.shape), np.zeros(len(n)))
 
 
-def _by_class_ends(n, w, costs, shares, tail) -> tuple:
-    "The same where each class is a sample of its own, (R, 2, C) units each, weighted by its share."
-    w_share = w * np.repeat(shares, 4)[:, None]
-    parts = n, costs[1][..., None] * w_share, costs[0][..., None] * w_share, w
-
-    def chance_above(n, z, mass):
-        return share_above(n, z, mass, np.zeros(len(n)))
-
-    def upper_ratio(*parts):
-        return _upper_ratio(chance_above, tail, *parts)
-
-    return _ends(upper_ratio, chance_above, *(part.reshape(len(n), 2, -1) for part in parts))
-
-
-def _upper_ratio(chance_above, tail, n, top, bottom, mass) -> np.ndarray:
+def _upper_ratio(n, top, bottom, tail) -> np.ndarray:
     """Upper ends (R,) of the ratio of two sums of means over strata: the ratio x at which a positive sum of
     means of top - x bottom has the chance `tail`; infinite where bottom was never seen.
     """
     found = np.full(len(n), np.inf)
     rows = np.flatnonzero((n * bottom).sum((-2, -1)) > 0)
     more = n + (np.arange(n.shape[-1]) == top.argmax(-1)[..., None])
-    total = (more * mass).sum(-1, keepdims=True)
+    total = more.sum(-1, keepdims=True)
     above, below = ((more * part / total).sum((-2, -1)) for part in (top, bottom))
     z = top / above[:, None, None] - bottom / np.where(below > 0, below, 1)[:, None, None]
-    away = z - (more * z).sum(-1, keepdims=True) / total * mass
+    away = z - (more * z).sum(-1, keepdims=True) / total
     spread = np.sqrt((more * away**2 / total**2).sum((-2, -1)))
 
     def excess(x, row):
         row = np.asarray(row, int)
         at = expit(x)[:, None, None]
-        chance = chance_above(n[row], (1 - at) * top[row] - at * bottom[row], mass[row])
+        chance = _chance_above(n[row], (1 - at) * top[row] - at * bottom[row])
         return norm.isf(np.clip(chance, 1e-300, 1 - 1e-15)) - norm.isf(tail)
 
     start = np.log(above[rows] / below[rows])
@@ -552,63 +488,38 @@ def _upper_ratio(chance_above, tail, n, top, bottom, mass) -> np.ndarray:
     return found
 
 # %% ../nbs/30_cost_score.ipynb #c5av1ng5
-def _saving(cases, kinds, r_c, *, prevalence, confidence, weighted) -> Saving:
-    "Savings from cases (codes, how many codes there are, weights) and the kind (R, codes) of each code."
-    ratios, costs = r_c.ravel(), _case_costs(r_c.ravel())
-    few = _ONE_SAMPLE if prevalence is None else _BY_CLASS
-    codes, n_codes, weight = cases
-    n, w = _units(codes, n_codes, weight, np.broadcast_to(kinds, (r_c.size, kinds.shape[1])), few)
-    of_class = [weight[kinds[0, codes] // 4 == k] for k in (0, 1)]
-    heaviest = [weights.max(initial=0) for weights in of_class]
-    total, tail = (n * w).sum(-1), (1 - confidence) / 2
-    if prevalence is None:
-        kind, positives = "weights" if weighted else "examples", of_class[1].sum()
-        ends = _pooled_ends(*_with_possible(n, w, max(heaviest)), costs, tail)
-    else:
-        kind, positives, shares = "strata", prevalence, np.array([1 - prevalence, prevalence])
-        units = _with_possible(n, w, np.repeat(heaviest, 4)[:, None])
-        ends = _by_class_ends(*units, costs, shares, tail)
-        total = total * np.repeat(shares / [weights.sum() for weights in of_class], 4)
-    scores = (costs * total).sum(-1) * np.maximum(ratios, 1) / positives
-    notes = _not_seen(n.sum(-1)[0], ratios[0], prevalence) if r_c.size == 1 else ()
+def _saving(codes, kinds, r_c, *, prevalence, confidence) -> Saving:
+    "Savings from the codes (N,) of cases and the kind (R, codes) of each code."
+    ratios, R = r_c.ravel(), r_c.size
+    at = 8 * np.arange(R)[:, None] + kinds
+    seen = np.broadcast_to(np.bincount(codes, minlength=kinds.shape[1]), at.shape)
+    n = np.bincount(at.ravel(), seen.ravel(), 8 * R).reshape(R, 8)
+    kind, strata, positives, weight = "examples", 1, n[0, _POSITIVE].sum(), np.ones(8)
+    if prevalence is not None:
+        kind, strata, positives = "strata", 2, prevalence
+        weight = np.repeat([1 - prevalence, prevalence], 4)
+    costs = _case_costs(ratios) * weight
+    units = n.reshape(R, strata, -1)
+    ends = _ends(units, *costs.reshape(2, *units.shape), tail=(1 - confidence) / 2)
+    shares = n if prevalence is None else n / np.repeat(units[0].sum(-1), 4)
+    scores = (costs * shares).sum(-1) * np.maximum(ratios, 1) / positives
     share, low, high, p = (plain(part.reshape(r_c.shape)) for part in (_share_saved(*scores), *ends))
     scores, promised = scores.reshape(2, *r_c.shape), METHODS["clopper_pearson"].guarantee_for(kind)
-    return Saving(plain(r_c), share, low, high, scores, p, confidence, promised, notes)
-
-
-_KIND_WORDS = {
-    6: "positive that a finds and b misses",
-    1: "negative that b flags and a does not",
-    5: "positive that b finds and a misses",
-    2: "negative that a flags and b does not",
-}
-
-
-def _not_seen(n, ratio, prevalence) -> tuple:
-    "Sentences on the costliest disagreements each way where none was seen among the cases n (8,)."
-    costlier = 0 if ratio > 1 else 1
-    found = []
-    for end, pair in (("lower", (6, 1)), ("upper", (5, 2))):
-        for kind in pair if prevalence is not None else pair[costlier : costlier + 1]:
-            if n[kind] == 0:
-                seen = f"No {_KIND_WORDS[kind]} was seen among {round(n.sum()):,} cases"
-                found.append(f"{seen}; the {end} end takes one as possible.")
-    return tuple(found)
+    return Saving(plain(r_c), share, low, high, scores, p, confidence, promised)
 
 # %% ../nbs/30_cost_score.ipynb #e3c68caf
-def _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight):
-    "Checked labels, weights, ratios, and the options of the interval."
+def _check_saving(y_true, cost_ratio, prevalence, confidence):
+    "Checked labels, ratios, and the options of the interval."
     y = check_binary(y_true)
-    weight = check_weights(sample_weight, len(y))
-    if not y.any() or (weight is not None and not weight[y].any()):
-        raise ValueError("y_true: no positive case (of positive weight), so there is no cost per positive")
+    if not y.any():
+        raise ValueError("y_true: no positive case, so there is no cost per positive")
     if prevalence is not None:
-        _check_both_classes(y, weight)
+        _check_both_classes(y, None)
         prevalence = check_range(prevalence, "prevalence", 0, 1, shape=())
     r_c = _check_ratio(cost_ratio)
     if not r_c.size:
         raise ValueError("cost_ratio: there is none, so there is no saving to state; give at least one")
-    return y, weight, r_c, {"prevalence": prevalence, "confidence": check_confidence(confidence)}
+    return y, r_c, {"prevalence": prevalence, "confidence": check_confidence(confidence)}
 
 
 def paired_saving(
@@ -619,7 +530,6 @@ def paired_saving(
     *,
     prevalence: float | None = None,
     confidence: float = 0.95,
-    sample_weight: Vector | None = None,
 ) -> Saving:
     """What decisions b save against decisions a on the same cases, with an interval.
 
@@ -637,13 +547,11 @@ def paired_saving(
         share of positives in the deployment, then each class is a sample of its own; default: the data's own
     confidence : float, default 0.95
         nominal coverage
-    sample_weight : array_like, optional
-        (N,) weights of the cases; many distinct ones are gathered in bins, with their first three moments
 
     Returns
     -------
     Saving
-        saving, low, high, cost_scores, p_value, guarantee, notes
+        saving, low, high, cost_scores, p_value, guarantee
 
     Raises
     ------
@@ -663,18 +571,10 @@ def paired_saving(
     >>> round(saved.saving, 3)
     0.818
     """
-    same_rows(y_true=y_true, decisions_a=decisions_a, decisions_b=decisions_b, sample_weight=sample_weight)
-    y, weight, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight)
+    same_rows(y_true=y_true, decisions_a=decisions_a, decisions_b=decisions_b)
+    y, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence)
     a, b = check_binary(decisions_a, "decisions_a", len(y)), check_binary(decisions_b, "decisions_b", len(y))
-    cases = _seen_cases(4 * y + 2 * a + b, 8, weight)
-    return _saving(cases, np.arange(8)[None], r_c, weighted=weight is not None, **options)
-
-
-def _seen_cases(codes, n_codes, weight) -> tuple:
-    "Codes, how many codes there are, weights; without the cases of weight 0."
-    if weight is None:
-        return codes, n_codes, np.ones(len(codes))
-    return codes[weight > 0], n_codes, weight[weight > 0]
+    return _saving(4 * y + 2 * a + b, np.arange(8)[None], r_c, **options)
 
 
 def held_out_saving(
@@ -686,7 +586,6 @@ def held_out_saving(
     *,
     prevalence: float | None = None,
     confidence: float = 0.95,
-    sample_weight: Vector | None = None,
 ) -> Saving:
     """What threshold b saves against threshold a on data that had no part in choosing them.
 
@@ -708,13 +607,11 @@ def held_out_saving(
         share of positives in the deployment, then each class is a sample of its own; default: the data's own
     confidence : float, default 0.95
         nominal coverage
-    sample_weight : array_like, optional
-        (N,) weights of the cases
 
     Returns
     -------
     Saving
-        saving, low, high, cost_scores, p_value, guarantee, notes
+        saving, low, high, cost_scores, p_value, guarantee
 
     Raises
     ------
@@ -727,20 +624,18 @@ def held_out_saving(
     >>> round(saved.saving, 3)
     0.909
     """
-    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
-    y, weight, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence, sample_weight)
+    same_rows(y_true=y_true, scores=scores)
+    y, r_c, options = _check_saving(y_true, cost_ratio, prevalence, confidence)
     s = check_scores(scores, len(y))
     a = _check_thresholds(threshold_a, "threshold_a", r_c)
     b = _check_thresholds(threshold_b, "threshold_b", r_c)
     distinct, rule = np.unique(np.stack([a, b]), return_inverse=True)
     reached = np.searchsorted(distinct, s, side="right")  # how many of the thresholds a score reaches
-    cases = _seen_cases(2 * reached + y, 2 * (len(distinct) + 1), weight)
-    code, rules = np.arange(cases[1]), rule.reshape(2, -1, 1)
-    flags_a, flags_b = code // 2 > rules
-    found_kinds, same = 4 * (code % 2) + 2 * flags_a + flags_b, a == b
-    found = _saving(cases, found_kinds, r_c, weighted=weight is not None, **options)
+    code, same = np.arange(2 * (len(distinct) + 1)), a == b
+    flags_a, flags_b = code // 2 > rule.reshape(2, -1, 1)
+    found = _saving(2 * reached + y, 4 * (code % 2) + 2 * flags_a + flags_b, r_c, **options)
     low, high = (plain(np.where(same, 0.0, end)) for end in (found.low, found.high))  # 0 for certain
-    return replace(found, low=low, high=high, notes=() if same.all() else found.notes)
+    return replace(found, low=low, high=high)
 
 
 def _check_thresholds(threshold, name, r_c) -> np.ndarray:
@@ -756,26 +651,18 @@ def _check_thresholds(threshold, name, r_c) -> np.ndarray:
 _AVERAGES = ("macro", "weighted", "harmonic", "micro")
 
 
-def _by_class(values, classes, n, name) -> np.ndarray:
-    "One number, or one a class; a mapping or a Series names its classes and is put in their order."
-    if isinstance(values, dict) or (hasattr(values, "index") and hasattr(values, "to_dict")):
-        given = dict(values)
-        order = order_of(tuple(given), classes, name, "the counts", "classes")
-        return numbers(list(given.values()), name)[order]
-    v = numbers(values, name)
-    if v.shape not in ((), (n,)):
-        raise ValueError(f"{name}: one number or one a class, {n}, is needed, got shape {v.shape}")
-    return v
-
-
-def _averaged(c: BinaryCounts, cost_ratios, average, weights, classes) -> np.ndarray:
-    "Scores of the last axis of the counts, averaged."
+def _averaged(c: BinaryCounts, cost_ratios, average, classes) -> np.ndarray:
+    "Scores of the last axis of the counts, averaged; a mapping or a Series of ratios names its classes."
     n = np.shape(c.p)[-1]
-    r_c = _check_ratio(_by_class(cost_ratios, classes, n, "cost_ratios"), "cost_ratios")
+    if isinstance(cost_ratios, dict) or (hasattr(cost_ratios, "index") and hasattr(cost_ratios, "to_dict")):
+        given = dict(cost_ratios)
+        order = order_of(tuple(given), classes, "cost_ratios", "the counts", "classes")
+        cost_ratios = numbers(list(given.values()), "cost_ratios")[order]
+    r_c = _check_ratio(cost_ratios, "cost_ratios")
+    if r_c.shape not in ((), (n,)):
+        raise ValueError(f"cost_ratios: one number or one a class, {n}, is needed, got shape {r_c.shape}")
     if average is not None:
         check_choice(average, _AVERAGES, "average")
-    if weights is not None and average in (None, "micro"):
-        raise ValueError(f"weights: {average!r} takes none; 'macro', 'weighted' and 'harmonic' do")
     errors = c.fp + r_c * c.fn
     each = np.asarray(ratio(errors, c.p))
     if average is None:
@@ -783,14 +670,10 @@ def _averaged(c: BinaryCounts, cost_ratios, average, weights, classes) -> np.nda
     if average == "micro":
         return plain(ratio(errors.sum(-1), c.p.sum(-1)))
     w = c.p if average == "weighted" else np.ones(n)
-    if weights is not None:
-        w = check_range(_by_class(weights, classes, n, "weights"), "weights", 0, ends="[)") * np.ones(n)
-        if not w.any():
-            raise ValueError("weights: all are 0")
     if average != "harmonic":
         return plain((w * each).sum(-1) / w.sum(-1))
     inverse = np.where(each == 0, np.inf, np.asarray(ratio(1, each)))
-    return plain(w.sum(-1) / (w * np.where(w > 0, inverse, 1)).sum(-1))
+    return plain(n / inverse.sum(-1))
 
 # %% ../nbs/30_cost_score.ipynb #3c292144
 def multiclass_cost_score(
@@ -798,7 +681,6 @@ def multiclass_cost_score(
     cost_ratios: Numbers | Mapping[Any, float],
     *,
     average: Average | None = "macro",
-    weights: Numbers | Mapping[Any, float] | None = None,
 ) -> Value:
     """One-against-the-rest cost scores of a multi-class classifier, averaged: lower is better.
 
@@ -810,8 +692,6 @@ def multiclass_cost_score(
         one number, (K,), or by class: cost of missing class k over that of a false alarm for it
     average : str or None, default "macro"
         "macro", "weighted", "harmonic", "micro", or None for no average
-    weights : array_like, dict or Series, optional
-        (K,) or by class: importance of the classes, instead of equal or of support
 
     Returns
     -------
@@ -821,8 +701,7 @@ def multiclass_cost_score(
     Raises
     ------
     ValueError
-        if decisions are not the classes, for ratios that are not positive, an unknown average, weights that
-        are negative or all 0, or given to an average that takes none
+        if decisions are not the classes, for ratios that are not positive, an unknown average
 
     References
     ----------
@@ -834,7 +713,7 @@ def multiclass_cost_score(
     array([0.3, 2.4])
     """
     c, classes = one_vs_rest(counts), labelled(counts, "counts")[1]
-    return _averaged(c, cost_ratios, average, weights, classes or tuple(range(c.shape[-1])))
+    return _averaged(c, cost_ratios, average, classes or tuple(range(c.shape[-1])))
 
 
 def multilabel_cost_score(
@@ -842,7 +721,6 @@ def multilabel_cost_score(
     cost_ratios: Numbers,
     *,
     average: Average | None = "macro",
-    weights: Numbers | None = None,
 ) -> Value:
     """Cost scores of a multi-label classifier, averaged over its labels: lower is better.
 
@@ -854,8 +732,6 @@ def multilabel_cost_score(
         one number, or (L,)
     average : str or None, default "macro"
         "macro", "weighted", "harmonic", "micro", or None for no average
-    weights : array_like, optional
-        (L,) importance of the labels, instead of equal or of support
 
     Returns
     -------
@@ -879,7 +755,7 @@ def multilabel_cost_score(
     c = counts if isinstance(counts, BinaryCounts) else BinaryCounts.from_matrix(counts)
     if not np.shape(c.p):
         raise ValueError("counts: one 2 x 2 matrix a label is needed, got a single one; see cost_score")
-    return _averaged(c, cost_ratios, average, weights, tuple(range(np.shape(c.p)[-1])))
+    return _averaged(c, cost_ratios, average, tuple(range(np.shape(c.p)[-1])))
 
 # %% ../nbs/30_cost_score.ipynb #34bb81e3
 def plot_isocost(
@@ -965,9 +841,6 @@ def _draw_model(ax, curve, best, r_c):
 
 # %% ../nbs/30_cost_score.ipynb #fd62e666
 _T = np.linspace(-4, 8, 1201)  # thresholds of the normal model
-_START: dict = {"log_ratio": 1.6, "prevalence": 0.1, "separation": 2.0}
-
-
 def _normal_counts(threshold, prevalence, separation) -> BinaryCounts:
     "Counts of 1,000 cases, normal scores with means 0 and `separation`."
     fpr, fnr = ndtr(-np.asarray(threshold)), ndtr(threshold - separation)
@@ -1051,12 +924,6 @@ def explore_isocost() -> VBox:
         draw(log_ratio=np.log10(cost_ratio), **values)
         table.value = _isocost_table(log_ratio=np.log10(cost_ratio), **values)
 
-    sliders = {
-        "cost_ratio": slider(
-            "cost of a miss, in false alarms", 10 ** _START["log_ratio"], -2, 2, 0.05, log=True
-        ),
-        "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.9, 0.01),
-        "separation": slider("separation of the classes", _START["separation"], 0.3, 4, 0.1),
-    }
+    sliders = sliders_of("explore_isocost")
     alt = "Precision against recall, and recall against false positive rate, with the contour that touches."
     return explorer(sliders, image, show, table, moves=("cost_ratio", "prevalence"), alt=alt)

@@ -21,7 +21,7 @@ from importlib.resources import files
 
 import numpy as np
 from scipy.ndimage import map_coordinates, spline_filter
-from scipy.special import expit, logit, ndtr
+from scipy.special import logit, ndtr
 
 from .confusion import threshold_counts
 from cost_eval.core import (
@@ -37,17 +37,13 @@ from cost_eval.core import (
     plain,
     result,
     same_rows,
+    stored_lines,
 )
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, sliders_of
 
 # %% ../nbs/51_curves.ipynb #6c11c540
 CURVES = ("roc", "pr", "lift", "gain")
-_AXES = {
-    "roc": ("false positive rate", "recall"),
-    "pr": ("recall", "precision"),
-    "lift": ("share called positive", "lift"),
-    "gain": ("share called positive", "recall"),
-}
+_AXES = {line["kind"]: (line["x"], line["y"]) for line in stored_lines("curves")}
 
 
 def _check_curve(curve):
@@ -691,9 +687,6 @@ def _tree_lines(curve, fpr, fnr, prevalence):
     return x, np.where(np.isnan(y), y[:, 1:2], y)
 
 # %% ../nbs/51_curves.ipynb #d3923c76
-_START: dict = {"curve": "pr", "separation": 1.2, "skew": 1.0, "prevalence": 0.1}
-
-
 def _own_curve(separation, skew):
     "FPR and recall of normal scores: negatives N(0, 1), positives N(separation, skew)."
     z = np.linspace(8, -8, 161) * max(1, skew)
@@ -741,12 +734,7 @@ def explore_tree_curves() -> VBox:
     widgets = optional_import("ipywidgets", extra="book")
     image, show = live_figure(_draw_tree, _move_tree, (9.6, 4))
     look = {"description": "curve", "style": {"description_width": "17em"}}
-    kind = widgets.Dropdown(options=CURVES, value=_START["curve"], **look)
-    controls = {
-        "curve": kind,
-        "separation": slider("separation", _START["separation"], -1, 4, 0.05),
-        "skew": slider("spread of the positives", _START["skew"], 0.4, 2.5, 0.05),
-        "prevalence": slider("prevalence", _START["prevalence"], 0.02, 0.9, 0.02),
-    }
+    kind = widgets.Dropdown(options=CURVES, value="pr", **look)
+    controls = {"curve": kind} | sliders_of("explore_tree_curves")
     alt = "Left: a thick curve over sixty thin ones; right: the score of each of its points."
     return explorer(controls, image, show, moves="separation", alt=alt)

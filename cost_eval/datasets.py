@@ -59,10 +59,7 @@ class File:
         with open(path, "rb") as file:
             got = hashlib.file_digest(file, "sha256").hexdigest() if self.sha256 else ""
         if got != self.sha256:
-            raise ValueError(
-                f"{path} is not the expected file: its sha256 is {got}, not {self.sha256}. "
-                "Replace it by an intact copy."
-            )
+            raise ValueError(f"{path} is not the expected file: its sha256 is {got}; take an intact copy")
 
 
 class Form(NamedTuple):
@@ -224,15 +221,7 @@ def _read_telco(path):
     return table
 
 # %% ../nbs/90_datasets.ipynb #bd712bc3
-_KDD_FEATURES = (
-    "duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot "
-    "num_failed_logins logged_in num_compromised root_shell su_attempted num_root num_file_creations "
-    "num_shells num_access_files num_outbound_cmds is_host_login is_guest_login count srv_count "
-    "serror_rate srv_serror_rate rerror_rate srv_rerror_rate same_srv_rate diff_srv_rate "
-    "srv_diff_host_rate dst_host_count dst_host_srv_count dst_host_same_srv_rate "
-    "dst_host_diff_srv_rate dst_host_same_src_port_rate dst_host_srv_diff_host_rate "
-    "dst_host_serror_rate dst_host_srv_serror_rate dst_host_rerror_rate dst_host_srv_rerror_rate"
-).split()
+_KDD_FEATURES = [line["column"] for line in stored_lines("kdd_columns")]
 
 
 def _read_kdd(path):
@@ -245,18 +234,7 @@ def _read_kdd(path):
     return table.drop_duplicates([*_KDD_FEATURES, "attack"], ignore_index=True)
 
 # %% ../nbs/90_datasets.ipynb #562a8740
-UNSW_LARGE = {
-    "Normal": 56000,
-    "Generic": 40000,
-    "Exploits": 33393,
-    "Fuzzers": 18184,
-    "DoS": 12264,
-    "Reconnaissance": 10491,
-    "Analysis": 2000,
-    "Backdoor": 1746,
-    "Shellcode": 1133,
-    "Worms": 130,
-}
+UNSW_LARGE = {line["category"]: int(line["rows"]) for line in stored_lines("unsw_large")}
 _UNSW_SIZES = {82332: "small", 175341: "large"}
 
 # %% ../nbs/90_datasets.ipynb #a5b2a088
@@ -264,10 +242,7 @@ def _read_unsw(paths):
     "One or both partitions, the small one first; the larger is known by its count of each category."
     tables = sorted((_csv(path) for path in paths), key=len)
     if [len(t) for t in tables] not in ([82332], [82332, 175341]):
-        raise ValueError(
-            "UNSW-NB15: expected partitions of 82,332 and 175,341 rows, "
-            f"got {', '.join(str(len(t)) for t in tables)}"
-        )
+        raise ValueError(f"UNSW-NB15: expected 82,332 and 175,341 rows, got {[len(t) for t in tables]}")
     _refuse_unless(tables[0], "dfb9b0f8efc14f434b7174d5b2d6f55052af38993cb52d7ccc7b04c1b1d519d2")
     if (got := tables[-1]["attack_cat"].value_counts().to_dict()) != UNSW_LARGE and len(tables) == 2:
         raise ValueError(f"UNSW-NB15: the categories of the larger partition are {got}, not {UNSW_LARGE}")
@@ -640,11 +615,8 @@ def fetch(
     if at_hand and at_hand[0].complete:
         return at_hand[1]
     optional_import("pooch", extra="data")
-    options = {
-        "timeout": timeout,
-        "progress": progress,
-        "unreachable": set() if unreachable is None else unreachable,
-    }
+    unreachable = set() if unreachable is None else unreachable
+    options: dict = {"timeout": timeout, "progress": progress, "unreachable": unreachable}
     directory, problems = cache_dir() if into is None else Path(into), []
     for form in dataset.forms:
         try:
@@ -658,13 +630,9 @@ def _not_available(dataset, problems, data_dir):
     "The error: what is missing, where we looked, what went wrong, what to type."
     addressed = [problem for problem in problems if not problem.endswith("has no public address")]
     reason = "; ".join(dict.fromkeys(addressed)) or "it has no public address"
-    return DataNotAvailable(
-        f"{dataset.name} ({dataset.title}) is not at hand. "
-        f"Looked in: {', '.join(map(str, search_path(data_dir)))}. Download: {reason}. "
-        f"Get it with `cost-eval data fetch {dataset.name}`, or put its files (see {dataset.page}) "
-        "into a directory named by COST_EVAL_DATA.",
-        reason,
-    )
+    said = f"{dataset.name} ({dataset.title}) is not at hand. Download: {reason}. Get it with `cost-eval "
+    said += f"data fetch {dataset.name}`, or put its files (see {dataset.page}) where COST_EVAL_DATA says. "
+    return DataNotAvailable(f"{said}Looked in: {', '.join(map(str, search_path(data_dir)))}.", reason)
 
 # %% ../nbs/90_datasets.ipynb #661c8166
 def describe(*, data_dir: str | Path | None = None) -> DataFrame:

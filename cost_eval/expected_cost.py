@@ -21,7 +21,7 @@ import numpy as np
 from .core import check_costs, check_range, pyplot
 from .costs import CostMatrix, Costs, as_costs
 from .metrics import expected_cost, naive_cost, normalized_expected_cost
-from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines, live_figure, sliders_of
 
 # %% ../nbs/10_expected_cost.ipynb #c65571c2
 _all_ = ["expected_cost", "normalized_expected_cost", "naive_cost"]
@@ -252,11 +252,7 @@ def explore_loan() -> VBox:
     ipywidgets.VBox
     """
     image, show = live_figure(_draw_loan, _move_loan, (9.6, 3.6))
-    sliders = {
-        "acceptance": slider("share that takes the high rate", 0.4, 0.1, 0.7, 0.01),
-        "recovered": slider("recovered from defaulters", 0.75, 0.4, 0.95, 0.01),
-        "defaulters": slider("share of defaulters", 0.1, 0.01, 0.5, 0.01),
-    }
+    sliders = sliders_of("explore_loan")
     alt = "Left: three straight lines, the costs of the decisions; right: bars, the costs of five policies."
     return explorer(sliders, image, show, moves=("acceptance", "defaulters"), alt=alt)
 

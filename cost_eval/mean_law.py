@@ -737,11 +737,6 @@ class AllLooks:
         (N, 41) at each look, for each stake, the sum over the losses y so far of log(1 + stake y)
     n : ndarray
         (N,) number of losses so far
-    stakes : ndarray, optional
-        (41,) by default `STAKES`
-    linear : bool, default False
-        against a claim v a gambler has lost n stake v, and not n log(1 + stake v): for bets on the sum of
-        losses that have limits of their own
 
     Examples
     --------
@@ -751,10 +746,8 @@ class AllLooks:
     array([0.   , 0.017, 0.009, 0.006, 0.063, 0.05 , 0.041, 0.035])
     """
 
-    def __init__(
-        self, won: np.ndarray, n: np.ndarray, stakes: np.ndarray = STAKES, *, linear: bool = False
-    ) -> None:
-        self._logs, self._n, self._stakes, self._linear = won + LOG_SHARES, n, stakes, linear
+    def __init__(self, won: np.ndarray, n: np.ndarray) -> None:
+        self._logs, self._n = won + LOG_SHARES, n
 
     @classmethod
     def at_the_end(cls, m: np.ndarray, y: np.ndarray) -> AllLooks:
@@ -781,9 +774,8 @@ class AllLooks:
 
     def _capital(self, v, tail=1.0):
         "Log of the capital (8.5) against the claims v (N,), times tail, and how fast it falls."
-        x = self._stakes * v[:, None]
-        lost, slope = (x, self._stakes) if self._linear else (np.log1p(x), self._stakes / (1 + x))
-        log, fall = _sum(self._logs - self._n[:, None] * lost, slope)
+        x = STAKES * v[:, None]
+        log, fall = _sum(self._logs - self._n[:, None] * np.log1p(x), STAKES / (1 + x))
         return log + np.log(tail), self._n * fall
 
     def p_value(self, v: np.ndarray) -> np.ndarray:
@@ -816,7 +808,6 @@ class AllLooks:
             (N,)
         """
         tail = np.broadcast_to(np.asarray(tail, float), self._n.shape)
-        alone = (self._logs + np.log(tail)[:, None]) / self._n[:, None]
-        alone = alone if self._linear else np.expm1(alone)  # what refutes one gambler
-        start = np.maximum(alone / self._stakes, 0).max(axis=1)
+        alone = np.expm1((self._logs + np.log(tail)[:, None]) / self._n[:, None])  # what refutes one gambler
+        start = np.maximum(alone / STAKES, 0).max(axis=1)
         return _root(lambda v: self._capital(v, tail), start)

@@ -13,8 +13,8 @@ from .core import Axes, DataFrame, Numbers, Rng, Row, VBox, Value, Vector
 
 # %% auto #0
 __all__ = ['STUDY_GRID', 'STUDY_METRICS', 'rank_correlation', 'SpearmanMoments', 'spearman_moments', 'standardize_spearman',
-           'weighted_spearman', 'matched_beta', 'correlation_samples', 'cost_correlation', 'PredictionRanks',
-           'study_ranks', 'plot_correlation_map', 'plot_mean_correlations', 'explore_metric_study']
+           'matched_beta', 'correlation_samples', 'cost_correlation', 'PredictionRanks', 'study_ranks',
+           'plot_correlation_map', 'plot_mean_correlations', 'explore_metric_study']
 
 # %% ../nbs/41_metric_study.ipynb #dda58185
 from functools import lru_cache
@@ -39,6 +39,7 @@ from cost_eval.core import (
     plain,
     result,
     same_rows,
+    stored_lines,
     unknown_name,
 )
 from .metrics import METRICS
@@ -140,18 +141,6 @@ class SpearmanMoments(Result):
     error: float
 
 
-def _permutation_coefficients(y: np.ndarray, n0: float) -> np.ndarray:
-    """Weighted coefficients of permutations y (..., n) of 1..n with the identity, by products with
-    fixed vectors.
-    """
-    x = np.arange(1.0, y.shape[-1] + 1)
-    f, fy = 1 / (x + n0) ** 2, 1 / (y + n0) ** 2
-    total, sx = 2 * f.sum(), f @ x + fy @ x
-    sy, sxx, syy = y @ f + f @ x, f @ x**2 + fy @ x**2, (y * y) @ f + f @ x**2
-    sxy = y @ (f * x) + (fy * y) @ x
-    return (total * sxy - sx * sy) / np.sqrt((total * sxx - sx**2) * (total * syy - sy**2))
-
-
 def _drawn_coefficients(n: int, n0: float, n_draws: int) -> np.ndarray:
     "Weighted coefficients of `n_draws` random permutations with the identity, always the same."
     rng, block = np.random.default_rng([20250, n]), max(1, (1 << 21) // n)
@@ -159,7 +148,7 @@ def _drawn_coefficients(n: int, n0: float, n_draws: int) -> np.ndarray:
     for start in range(0, n_draws, block):
         size = min(block, n_draws - start)
         drawn = rng.permuted(np.broadcast_to(items, (size, n)), axis=1)
-        out.append(_permutation_coefficients(drawn, n0))
+        out.append(_correlate(items, drawn, n0))
     return np.concatenate(out)
 
 
@@ -174,7 +163,7 @@ def spearman_moments(n: int, n0: float = 2.0, n_draws: int = 1 << 17) -> Spearma
     n : int
         items, at least 3
     n0 : float, default 2
-        >= 0, as for `weighted_spearman`
+        >= 0, as for `rank_correlation`
     n_draws : int, default 131072
         permutations, if there are more than eight items; at least 100
 
@@ -195,7 +184,8 @@ def spearman_moments(n: int, n0: float = 2.0, n_draws: int = 1 << 17) -> Spearma
     n, n_draws = check_integer(n, "n", 3), check_integer(n_draws, "n_draws", 100)
     n0 = check_range(n0, "n0", 0, ends="[)", shape=())
     if n <= 8:
-        gamma = _permutation_coefficients(np.array(list(permutations(range(1, n + 1))), float), n0)
+        every = np.array(list(permutations(range(1, n + 1))), float)
+        gamma = _correlate(every[0], every, n0)
     else:
         gamma = _drawn_coefficients(n, n0, n_draws)
     d = gamma - gamma.mean()
@@ -255,70 +245,10 @@ def standardize_spearman(gamma: Numbers, moments: SpearmanMoments, *, slip: bool
     d = numbers(gamma, "gamma") - moments.mean
     return plain(g0 + g1 * d + np.where(d < 0, left, right) * d * d)
 
-
-def weighted_spearman(x: Vector, y: Vector, n0: float = 2.0, *, standardized: bool = False) -> Value:
-    """Additively weighted Spearman correlation: the first items count most; ties by mean ranks.
-
-    Lombardo et al. (2020, 2025): weights 1/(rank_x + n0)^2 + 1/(rank_y + n0)^2.
-
-    Parameters
-    ----------
-    x, y : array_like
-        (..., n) values; rank 1, the weightiest, is the largest
-    n0 : float, default 2
-        >= 0; larger: less weight on the top
-    standardized : bool, default False
-        map it so that random rankings have mean 0
-
-    Returns
-    -------
-    float or ndarray
-        (...) in [-1, 1]; nan where all values are equal
-
-    Raises
-    ------
-    ValueError
-        For NaN, different lengths, fewer than three items and a negative n0.
-
-    Examples
-    --------
-    >>> round(weighted_spearman([1, 2, 3, 4], [1, 3, 2, 4]), 3)
-    0.813
-    """
-    same_rows(x=x, y=y)
-    gamma = rank_correlation(x, y, n0=n0)
-    if not standardized:
-        return gamma
-    return standardize_spearman(gamma, spearman_moments(np.asarray(x).shape[-1], float(n0)))
-
 # %% ../nbs/41_metric_study.ipynb #088b43f6
 #| code-fold: true
 STUDY_GRID = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)  # of prevalences and of weights
-STUDY_METRICS = (
-    "accuracy",
-    "recall",
-    "precision",
-    "specificity",
-    "npv",
-    "f_beta",
-    "informedness",
-    "markedness",
-    "mcc",
-    "cohen_kappa",
-    "g_mean",
-    "single_point_auc",
-    "class_balance_accuracy",
-    "imbalance_accuracy",
-    "p4",
-    "b_roc",
-    "weighted_class_accuracy",
-    "weighted_relative_accuracy",
-    "accuracy_cost_distance",
-    "h_measure",
-    "h_informed",
-    "weighted_accuracy",
-    "expected_weighted_accuracy",
-)
+STUDY_METRICS = tuple(line["metric"] for line in stored_lines("study_metrics"))
 
 
 def matched_beta(weight: float, n: int, spread: float) -> tuple[float, float]:
@@ -553,7 +483,7 @@ def correlation_samples(
     [[[[1.0, 1.0]]]]
     """
     study, pi = _check_study(revenues, prevalences, weights, metrics, n_samples, weighted, skill, population)
-    rows = list(zip(pi, _spawned(rng, len(pi))))
+    rows = list(zip(pi, generator(rng).spawn(len(pi))))
     if check_integer(n_jobs, "n_jobs", -64) == 1:
         found = [study.row(*given) for given in rows]
     else:
@@ -561,16 +491,6 @@ def correlation_samples(
         found = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(study.row)(*given) for given in rows)
     by_end = np.stack(found, axis=1)
     return by_end if isinstance(weighted, list | tuple) else by_end[0]
-
-
-def _spawned(rng, n: int) -> list:
-    "Independent generators, whatever the number of workers."
-    try:
-        return generator(rng).spawn(n)
-    except TypeError:
-        raise ValueError(
-            f"rng: {rng!r:.60} was made without a seed to spawn; take numpy.random.default_rng(seed)"
-        ) from None
 
 
 def cost_correlation(

@@ -78,10 +78,7 @@ def _not_labels(counts) -> None:
         return
     shape = labelled(counts, "counts")[0].shape
     if len(shape) == 1:
-        raise ValueError(
-            f"counts: expected a confusion matrix (..., K, M), got shape {shape}; make it with "
-            "confusion_counts(y_true, decisions), for two classes BinaryCounts.from_labels(y_true, decisions)"
-        )
+        raise ValueError(f"counts: expected a matrix (..., K, M), got {shape}; make it with confusion_counts")
 
 
 def _terms(counts, costs=None) -> _Terms:
@@ -94,11 +91,8 @@ def _terms(counts, costs=None) -> _Terms:
     table, classes, decisions = labelled(counts, "counts")
     matrix = check_counts(table)
     if matrix.shape[-2:] != (2, 2):
-        raise ValueError(
-            "counts: a binary metric needs two classes and two decisions, got {} x {}; one_vs_rest(counts) "
-            "makes a "
-            "binary problem of each class, and expected_cost takes any number".format(*matrix.shape[-2:])
-        )
+        size = " x ".join(map(str, matrix.shape[-2:]))
+        raise ValueError(f"counts: needs 2 x 2, got {size}; one_vs_rest(counts), or expected_cost for any")
     if classes is not None and costs is not None and cost_table(costs)[1] is not None:
         matrix, _ = aligned(counts, costs)
     elif classes is not None and set(classes) == set(decisions):
@@ -393,19 +387,16 @@ def _chosen(names) -> list[Metric]:
     return [METRICS[check_choice(name, METRICS, "names")] for name in names]
 
 # %% ../nbs/03_metrics.ipynb #b8bc1c92
-_LEGAL = {
-    "weight": dict(low=0, high=1, ends="[]", hint="it is C_FN/(C_FN + C_FP)"),
-    "threshold": dict(low=0, high=1, ends="[)", hint="it is C_FP/(C_FN + C_FP)"),
-    "cost_ratio": dict(low=0, ends="[)", hint="it is C_FN/C_FP"),
-    "beta": dict(low=0, ends="[)"),
-    "a": dict(low=0.01, high=1e9, ends="[]"),
-    "b": dict(low=0.01, high=1e9, ends="[]"),
-}
+_PARAMETERS = {line["name"]: line for line in stored_lines("metric_parameters")}
 
 
 def _check_parameter(name, value):
-    "The value of a parameter as numbers in its range; parameters that are not listed pass unchanged."
-    return check_range(value, name, **_LEGAL[name]) if name in _LEGAL else value
+    "The value of a parameter as numbers in its range; parameters without one pass unchanged."
+    line = _PARAMETERS.get(name, {"ends": ""})
+    if not line["ends"]:
+        return value
+    low, high = (float(line[end] or np.inf) for end in ("low", "high"))
+    return check_range(value, name, low, high, ends=line["ends"], hint=line["hint"])
 
 # %% ../nbs/03_metrics.ipynb #d3614b9e
 def _filled(value, undefined):
@@ -469,33 +460,6 @@ def _public(function):
     return public
 
 # %% ../nbs/03_metrics.ipynb #316b9426
-_PARAMETERS = {
-    "counts": "BinaryCounts, ConfusionCounts, array (..., 2, 2) or data frame\n"
-    "    true class in rows, the positive class last",
-    "beta": "float or array, default 1\n    recall is beta times as important as precision",
-    "weight": "float or array\n    of the positive class: C_FN/(C_FN + C_FP), between 0 and 1",
-    "cost_ratio": "float or array\n    C_FN/C_FP: what a miss costs, in false alarms",
-    "threshold": "float or array\n    threshold probability C_FP/(C_FN + C_FP), at least 0 and below 1",
-    "costs": "CostMatrix or array (..., 2, 2)\n    true class in rows, decision in columns",
-    "a": "float or array, default 2\n    first parameter of the Beta distribution, at least 0.01",
-    "b": "float or array, default 2\n    second parameter of the Beta distribution, at least 0.01",
-    "undefined": "float, default nan\n    value for 0/0",
-}
-_SECTIONS = """Parameters
-----------
-{parameters}
-
-Returns
--------
-float or array
-    a value for each matrix; a float for one
-
-Raises
-------
-ValueError
-    for counts or parameters out of range"""
-
-
 def _document(function, public, record) -> str:
     "The docstring of a metric: its summary, what the registry knows, and the sections it does not bring."
     summary, _, rest = inspect.cleandoc(function.__doc__).partition("\n\n")
@@ -505,7 +469,10 @@ def _document(function, public, record) -> str:
     sections = []
     if "Parameters\n---" not in rest:
         names = inspect.signature(public).parameters
-        sections = [_SECTIONS.format(parameters="\n".join(f"{name} : {_PARAMETERS[name]}" for name in names))]
+        words = "\n".join(f"{name} : {_PARAMETERS[name]['words']}" for name in names)
+        sections = [f"Parameters\n----------\n{words}"]
+        sections.append("Returns\n-------\nfloat or array\n    a value for each matrix; a float for one")
+        sections.append("Raises\n------\nValueError\n    for counts or parameters out of range")
     examples = ["Examples\n--------\n" + rest] if rest.startswith(">>>") else [rest] if rest else []
     return "\n\n".join([summary, f"{known}\nSource: {record.source}.", *sections, *examples])
 
@@ -579,7 +546,7 @@ def metric(
 # %% ../nbs/03_metrics.ipynb #ac33b2d4
 def _records() -> dict[str, dict]:
     "What the table of metrics says of each: the arguments of `metric`."
-    rows = stored_lines("metrics")
+    rows: list[dict[str, Any]] = [*stored_lines("metrics")]
     for row in rows:
         row["bounds"] = float(row.pop("lower")), float(row.pop("upper"))
         row["greater_is_better"], row["symmetric"] = row.pop("better") == "larger", row["symmetric"] == "yes"
@@ -888,10 +855,7 @@ def _error_costs(costs) -> tuple:
     "What a false positive and a false negative cost beyond the right decision."
     tn, fp, fn, tp = _cost_cells(costs)
     if not np.all((fp > tn) & (fn > tp)):
-        raise ValueError(
-            "costs: an error must cost more than the right decision of its class, "
-            f"got {np.asarray(costs).tolist()!r:.200}; are the columns swapped?"
-        )
+        raise ValueError(f"costs: errors cost more, got {np.asarray(costs).tolist()!r:.200}; columns swapped")
     return fp - tn, fn - tp
 
 # %% ../nbs/03_metrics.ipynb #cf490b5c
@@ -943,10 +907,7 @@ def _given_priors(priors, counts, costs, array) -> np.ndarray:
     missing = ((array.sum(-1) == 0) & (priors > 0)).reshape(-1, array.shape[-2]).any(0)
     if missing.any():
         names = [name for name, gone in zip(classes or range(len(missing)), missing) if gone]
-        raise ValueError(
-            f"counts: no sample of class(es) {names} although priors gives them weight, so their error rates "
-            "are unknown; add samples of them, or set their prior to 0"
-        )
+        raise ValueError(f"counts: no sample of class(es) {names}, to which priors gives weight; set it to 0")
     return priors
 
 

@@ -29,7 +29,7 @@ from cost_eval.core import (
     same_rows,
     short,
 )
-from .plotting import COLORS, explorer, live_figure, readable, slider
+from .plotting import COLORS, explorer, live_figure, readable, sliders_of
 from .samples import Decisions, Posteriors, labelled_rows, read_samples
 
 # %% ../nbs/65_missing_labels.ipynb #mis044
@@ -378,11 +378,6 @@ def explore_missing() -> VBox:
     >>> widget = explore_missing()  # doctest: +SKIP
     """
     image, show = live_figure(_draw_missing, _move_missing, (4.9, 3.4), columns=1)
-    sliders = {
-        "verified": slider("of those not flagged, verified, %", 10, 1, 100, 1),
-        "sensitivity": slider("sensitivity", 0.8, 0, 0.9, 0.05),
-        "prevalence": slider("ill, %", 10, 1, 50, 1),
-        "ratio": slider("a miss costs ... false alarms", 20, 0, 1.7, 0.05, log=True),
-    }
+    sliders = sliders_of("explore_missing")
     alt = "Cost per patient against the share verified: truth, dropping, bounds, weighting."
     return explorer(sliders, image, show, moves=("verified", "sensitivity"), alt=alt)

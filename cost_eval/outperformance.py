@@ -13,9 +13,8 @@ from .core import Axes, Matrix, Numbers, Priors, VBox, Value
 from .costs import Costs
 
 # %% auto #0
-__all__ = ['REFERENCES', 'Reference', 'add_reference', 'metric_range', 'outperformance', 'naive_outperformance',
-           'outperformance_value', 'outperformance_of_cost', 'outperformance_interval', 'plot_unit_square',
-           'explore_outperformance']
+__all__ = ['REFERENCES', 'Reference', 'add_reference', 'outperformance', 'naive_outperformance', 'outperformance_value',
+           'outperformance_of_cost', 'outperformance_interval', 'plot_unit_square', 'explore_outperformance']
 
 # %% ../nbs/50_outperformance.ipynb #33a79291
 from collections.abc import Callable
@@ -41,7 +40,7 @@ from cost_eval.core import (
     tanh_sinh,
 )
 from .metrics import METRICS, Metric
-from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, slider
+from .plotting import COLORS, display_name, ensure_axes, explorer, live_figure, sliders_of
 
 # %% ../nbs/50_outperformance.ipynb #46707b9e
 def _share_below(a, b, c):
@@ -135,14 +134,11 @@ def _checked(reference: Reference) -> Reference:
     grid = np.linspace(0, 1, 65)
     recall = np.asarray(reference.recall(grid), float) + 0 * grid
     share = np.asarray(reference.fpr_cdf(grid[:, None], recall), float) + 0 * recall
-    good = {
-        "recall(s)": (np.diff(recall) >= 0).all(),
-        "fpr_cdf(fpr, recall)": (np.diff(share, axis=0) >= -1e-6).all() and (share[-1] >= 1).all(),
-    }
-    for (what, rises), values in zip(good.items(), (recall, share)):
-        if not rises or not ((values >= 0) & (values <= 1)).all():
-            end = "" if values is recall else " and be 1 at the end"
-            raise ValueError(f"reference: {what} of {reference.name!r} must rise inside [0, 1]{end}")
+    rises = (np.diff(recall) >= 0).all() and (np.diff(share, axis=0) >= -1e-6).all()
+    inside = all((part >= 0).all() and (part <= 1).all() for part in (recall, share))
+    if not (rises and inside and (share[-1] >= 1).all()):
+        said = "recall(s) and fpr_cdf(fpr, recall) must rise inside [0, 1], and the latter be 1 at the end"
+        raise ValueError(f"reference: {said}; {reference.name!r} does not")
     return reference
 
 # %% ../nbs/50_outperformance.ipynb #b81c1cf1
@@ -198,33 +194,6 @@ def _arguments(metric: Metric, given: dict) -> dict:
 def _sizes(arguments: dict) -> list:
     "Arrays whose shapes are those of the arguments, a cost matrix counting as one number."
     return [v[..., 0, 0] if k == "costs" else np.asarray(v, float) for k, v in arguments.items()]
-
-# %% ../nbs/50_outperformance.ipynb #3fdb881e
-def metric_range(metric: str | Metric, prevalence: Numbers, **metric_args: Any) -> tuple:
-    """The smallest and the largest value a metric can take at a prevalence.
-
-    Parameters
-    ----------
-    metric : str or Metric
-        name in `METRICS`, or a `Metric` that does not get better when an error rate rises
-    prevalence : float or array
-        share of positives, strictly between 0 and 1
-    **metric_args
-        parameters of the metric: beta=2, cost_ratio=5, costs=...; they broadcast with `prevalence`
-
-    Returns
-    -------
-    low, high : float or array
-        smallest and largest attainable value
-
-    Examples
-    --------
-    >>> metric_range("lift", .25)
-    (0.0, 4.0)
-    """
-    metric, pi = _find_metric(metric), _check_prevalence(prevalence)
-    arguments = _arguments(metric, metric_args)
-    return tuple(map(plain, metric.limits(pi, **arguments)))
 
 # %% ../nbs/50_outperformance.ipynb #bb32a7ae
 _NODES, _WEIGHTS = tanh_sinh()
@@ -703,9 +672,6 @@ def _shade(ax, metric, value, prevalence, arguments):
     return image
 
 # %% ../nbs/50_outperformance.ipynb #fe0a6f1f
-_START: dict = {"metric": "expected_cost", "position": 0.5, "prevalence": 0.1, "cost_ratio": 5.0}
-
-
 def _draw_square(axes):
     "The artists of the widget."
     axes[1].set(ylim=(-0.03, 1.03), ylabel="outperformance score")
@@ -721,7 +687,7 @@ def _move_square(axes, artists, metric, position, prevalence, cost_ratio):
     image, line, here = artists
     m = METRICS[metric]
     costs = {"costs": [[0, 1], [cost_ratio, 0]]} if m.needs_costs else {}
-    low, high = metric_range(m, prevalence, **costs)
+    low, high = _find_metric(m).limits(prevalence, **_arguments(_find_metric(m), costs))
     low, high = max(low, -50.0), min(high, 50.0)
     value, values = low + position * (high - low), np.linspace(low, high, 101)
     image.set_data(_worse(m, value, prevalence, _arguments(m, costs)))
@@ -747,13 +713,8 @@ def explore_outperformance() -> VBox:
     image, show = live_figure(_draw_square, _move_square, (9.6, 4.2))
     names = [(display_name(name), name) for name in sorted(METRICS)]
     look = {"description": "metric", "style": {"description_width": "17em"}}
-    chosen = widgets.Dropdown(options=names, value=_START["metric"], **look)
-    controls = {
-        "metric": chosen,
-        "position": slider("value, in its range", _START["position"], 0, 1, 0.01),
-        "prevalence": slider("prevalence", _START["prevalence"], 0.01, 0.99, 0.01),
-        "cost_ratio": slider("cost of a miss / false alarm", _START["cost_ratio"], 0, 2, 0.1, log=True),
-    }
+    chosen = widgets.Dropdown(options=names, value="expected_cost", **look)
+    controls = {"metric": chosen} | sliders_of("explore_outperformance")
 
     def shown(_=None):
         controls["cost_ratio"].layout.display = None if METRICS[chosen.value].needs_costs else "none"

@@ -6,20 +6,19 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from .confusion import ConfusionCounts, JointCounts
+from .confusion import JointCounts
 from .core import Axes, DataFrame, IntervalMethod, Labels, Matrix, Numbers, Rng, VBox, Value, Vector
 from .costs import CostMatrix, Costs, as_costs, attainable
 
 # %% auto #0
-__all__ = ['required_sample_size', 'paired_power', 'required_pairs', 'ConfidenceSequence', 'confidence_sequence',
-           'difference_sequence', 'CostAlarm', 'cost_alarm', 'RuleCheck', 'check_rule', 'explore_stopping']
+__all__ = ['paired_power', 'required_pairs', 'ConfidenceSequence', 'confidence_sequence', 'difference_sequence', 'CostAlarm',
+           'cost_alarm', 'RuleCheck', 'check_rule', 'explore_stopping']
 
 # %% ../nbs/22_how_many.ipynb #a51c0d78
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -55,21 +54,19 @@ from cost_eval.core import (
     short,
 )
 from .mean_law import LOG_SHARES, STAKES, AllLooks
-from .plotting import COLORS, ensure_axes, explorer, live_figure, slider
-from .decisions import read_requirements
+from .plotting import COLORS, ensure_axes, explorer, live_figure, sliders_of
+from .decisions import Requirement, read_requirements
 from .policies import DecisionRule
 from .samples import refuse_told, told_by_costs
 
 # %% ../nbs/22_how_many.ipynb #49a9ef3f
-def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities") -> tuple:
+def _cell_probabilities(probabilities, costs, name="probabilities") -> tuple:
     """Probabilities of the cells (counts are divided by their sum) and the CostMatrix, in the order of the
     costs.
     """
-    p, c = aligned(probabilities, costs, joint=joint, name=name)
-    if c.ndim != 2 or p.ndim != 2 + joint:
-        raise ValueError(
-            f"{name}, costs: one table and one (K, M) matrix are needed, got {p.shape}, {c.shape}"
-        )
+    p, c = aligned(probabilities, costs, joint=True, name=name)
+    if c.ndim != 2 or p.ndim != 3:
+        raise ValueError(f"{name}, costs: one table and one matrix are needed, got {p.shape}, {c.shape}")
     counted = labelled(probabilities, name)[1:]
     known = cost_table(costs)[1:]
     labels = [of_costs if of_costs is not None else own for of_costs, own in zip(known, counted)]
@@ -79,85 +76,6 @@ def _cell_probabilities(probabilities, costs, joint: bool, name="probabilities")
             raise ValueError(f"{name}: all counts are 0")
         return p / p.sum(), priced
     return check_priors(p.ravel(), name=name).reshape(p.shape), priced
-
-
-def required_sample_size(
-    probabilities: ConfusionCounts | Matrix,
-    costs: Costs,
-    relative_precision: float = 0.1,
-    *,
-    method: IntervalMethod | Literal["z"] = "auto",
-    confidence: float = 0.95,
-    n_sets: int = 500,
-    n_resamples: int = 1000,
-    rng: Rng = 0,
-    **options: Any,
-) -> int:
-    """Test-set size at which the interval of the expected cost is, on average, as narrow as asked for.
-
-    Normal theory with the true standard deviation, n = (z sigma / (r mu))^2 (Margineantu & Dietterich 2000
-    leave the question open, section 5), is the first guess. From it the size is moved until the mean half
-    width over simulated test sets is r mu. Where the costly cells are rare this matters: intervals that
-    admit what was not seen are wider than normal theory says.
-
-    Parameters
-    ----------
-    probabilities : array_like or ConfusionCounts
-        (K, M) guessed probabilities of the cells, sum 1, or counts of a pilot study
-    costs : CostMatrix or array_like
-        (K, M)
-    relative_precision : float, default 0.1
-        r: half width of the interval over the expected cost
-    method : str, default "auto"
-        of `interval`; "z" is normal theory with the true standard deviation, without simulation
-    confidence : float, default 0.95
-        of the interval
-    n_sets : int, default 500
-        simulated test sets a size
-    n_resamples : int, default 1000
-        replicates a set, where the method draws some
-    rng : Generator or int, default 0
-        numpy Generator or seed
-    **options
-        of the method
-
-    Returns
-    -------
-    int
-        examples; its own simulation error is about 2 / sqrt(n_sets) of it where costly cells are rare
-
-    Raises
-    ------
-    ValueError
-        For probabilities that do not sum to 1, an expected cost of 0, bad options.
-
-    Examples
-    --------
-    >>> required_sample_size([[.9, .1], [0, 0]], [[0, 1], [1, 0]], method="z")
-    3458
-    """
-    p, priced = _cell_probabilities(probabilities, costs, joint=False)
-    c = priced.array
-    wanted = check_range(relative_precision, "relative_precision", 0, shape=(), hint=".1 is 10 %")
-    confidence, n_sets = check_confidence(confidence), check_integer(n_sets, "n_sets", 10)
-    mean = (p * c).sum()
-    if mean == 0:
-        raise ValueError("costs: the expected cost is 0, so no precision relative to it exists")
-    variance = (p * (c - mean) ** 2).sum()
-    z = norm.isf((1 - confidence) / 2)
-    guess = max(2.0, z**2 * variance / (wanted * mean) ** 2)
-    if isinstance(method, str) and method == "z":
-        return int(np.ceil(guess - 1e-9))
-    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
-    seed = generator(rng).integers(2**32)  # the same test sets, as it were, at every size
-
-    def excess(log_n):
-        draw = np.random.default_rng(seed)
-        sets = draw.multinomial(int(np.ceil(np.exp(log_n))), p.ravel(), n_sets).reshape(-1, *p.shape)
-        found = interval(sets, priced, rng=draw, **options)
-        return float(np.log(np.mean(found.high - found.low) / (2 * wanted * abs(mean))))
-
-    return int(np.ceil(np.exp(_crossing(excess, np.log(guess), np.log(2)))))
 
 
 def _crossing(excess, start, least, tolerance=2e-3, most=40) -> float:
@@ -197,7 +115,6 @@ def paired_power(
     method: IntervalMethod = "auto",
     confidence: float = 0.95,
     n_sets: int = 2000,
-    n_resamples: int = 1000,
     rng: Rng = 0,
     **options: Any,
 ) -> Value:
@@ -224,12 +141,10 @@ def paired_power(
         1 minus the level of the two-sided test
     n_sets : int, default 2000
         simulated test sets; the standard error of the power is at most .5 / sqrt(n_sets), .011 for 2,000
-    n_resamples : int, default 1000
-        replicates a set, where the method draws some
     rng : Generator or int, default 0
         numpy Generator or seed
     **options
-        of `difference` and of the method
+        of `difference` (n_resamples among them) and of the method
 
     Returns
     -------
@@ -247,13 +162,13 @@ def paired_power(
     >>> paired_power(p, [[0, 1], [20, 0]], [100, 1000], method="normal").round(2).tolist()
     [0.07, 0.92]
     """
-    p, priced = _cell_probabilities(probabilities, costs, joint=True)
+    p, priced = _cell_probabilities(probabilities, costs)
     if saving is not None:
         p = _with_saving(p, priced.array, saving)
     sizes = check_range(n, "n", 2, ends="[)")
     if (np.mod(sizes, 1) != 0).any():
         raise ValueError("n: whole numbers are needed")
-    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
+    options |= {"method": method, "confidence": confidence}
     power = _power_at(p, priced, n_sets, generator(rng), options)
     return plain(np.reshape([power(int(size)) for size in np.ravel(sizes)], np.shape(sizes)))
 
@@ -262,7 +177,7 @@ def _power_at(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> Callabl
     """The power as a function of the size: test sets are drawn from the same random numbers at every size,
     the cells that occur rarest first; equal differences are one cell where the method looks at nothing else.
     """
-    by_value = options.keys() == {"method", "confidence", "n_resamples"}
+    by_value = options.keys() <= {"method", "confidence", "n_resamples"}
     options = {"rng": int(rng.integers(2**32))} | options
     some, c = np.where(p > 0, 2, 0), priced.array
     name = difference([some, some], priced, **options).method  # refuses what it does not know or cannot be
@@ -304,7 +219,6 @@ def required_pairs(
     confidence: float = 0.95,
     method: IntervalMethod = "auto",
     n_sets: int = 1000,
-    n_resamples: int = 1000,
     rng: Rng = 0,
     **options: Any,
 ) -> int:
@@ -333,12 +247,10 @@ def required_pairs(
         of `difference`: the test that will judge
     n_sets : int, default 1000
         simulated test sets, from the same random numbers at every size
-    n_resamples : int, default 1000
-        replicates a set, where the method draws some
     rng : Generator or int, default 0
         numpy Generator or seed
     **options
-        of `difference` and of the method
+        of `difference` (n_resamples among them) and of the method
 
     Returns
     -------
@@ -356,7 +268,7 @@ def required_pairs(
     >>> round(required_pairs(p, [[0, 1], [20, 0]], saving=.18, method="normal"), -2)
     800
     """
-    p, priced = _cell_probabilities(joint, costs, joint=True, name="joint")
+    p, priced = _cell_probabilities(joint, costs, "joint")
     c = priced.array
     p = _with_saving(p, c, saving)
     wanted = check_range(power, "power", 0, 1, shape=(), hint="80 % is .8")
@@ -366,7 +278,7 @@ def required_pairs(
     spread = np.sqrt(p[p > 0] @ (d - saving) ** 2)
     z = norm.isf((1 - confidence) / 2) + norm.ppf(max(wanted, 0.5))
     guess = max(2.0, (z * spread / saving) ** 2)
-    options |= {"method": method, "confidence": confidence, "n_resamples": n_resamples}
+    options |= {"method": method, "confidence": confidence}
     power_at = _power_at(p, priced, n_sets, generator(rng), options)
     within = min(0.5 / n_sets, wanted / 2), max(1 - 0.5 / n_sets, (1 + wanted) / 2)  # finite quantiles
 
@@ -387,10 +299,7 @@ def _with_saving(p, c, saving) -> np.ndarray:
     if saving == 0:
         raise ValueError("saving: 0 cannot be shown; show an interval of `difference` within a margin")
     if not low < saving < high:
-        raise ValueError(
-            f"saving: {saving:g}, but the differences of the cells that occur lie between {low:g} and "
-            f"{high:g}; give cells that can occur a probability, or state another saving"
-        )
+        raise ValueError(f"saving: {saving:g} is not between {low:g} and {high:g}, which the cells allow")
     scale = np.abs(d).max()
     with np.errstate(divide="ignore"):
         log_p = np.log(p)
@@ -473,17 +382,16 @@ def _least_mean(y, b, tail) -> np.ndarray:
 # %% ../nbs/22_how_many.ipynb #3d184005
 #| code-fold: true
 #| code-summary: "What is checked: losses, bounds, clusters"
-def _check_bounds(bounds, costs, x, name, sides=()) -> tuple[float, float]:
-    "Least and largest possible loss, as said or those of the costs."
-    remedy = (
-        "give costs=, or say the least and the largest that can occur, from the costs and not from the data"
-    )
+def _check_bounds(bounds, costs, x, name, paired=False) -> tuple[float, float]:
+    "Least and largest possible loss (difference of two), as said or those of the costs."
+    remedy = "give costs=, or the least and the largest that can occur, from the costs and not from the data"
     if bounds is None and costs is None:
         raise ValueError(f"bounds: None; without limits of {name} nothing holds at every look; {remedy}")
     if bounds is not None and costs is not None:
         raise ValueError("bounds, costs: give one of them; costs= tells the bounds")
     if costs is not None:
-        bounds = attainable(costs, *sides)
+        costs = as_costs(costs)
+        bounds = attainable(costs, second=costs.decisions if paired else None)
     low, high = check_range(bounds, "bounds", shape=(2,), hint=remedy).tolist()
     if low >= high:
         raise ValueError(f"bounds: low must be below high, got {bounds!r:.80}; {remedy}")
@@ -498,25 +406,18 @@ def _whole_clusters(clusters, largest, n) -> tuple[np.ndarray, np.ndarray]:
     "Number of the cluster of each row (N,), in order, and how many clusters are complete after it (N,)."
     if clusters is None:
         if largest is not None:
-            raise ValueError(
-                f"largest_cluster: {largest}, but clusters= was not given; give the label of each row"
-            )
+            raise ValueError(f"largest_cluster: {largest}, but clusters= was not given; give it")
         return np.arange(n), np.arange(1, n + 1)
     known, code = check_numbered(clusters, "clusters", n, ascending=True)
     ends = np.append(code[1:] != code[:-1], True)
     last, first = np.flatnonzero(ends), np.unique(code[ends], return_index=True)[1]
     if len(last) > len(first):
         again = known[code[np.delete(last, first)[0]]]
-        raise ValueError(
-            f"clusters: the rows of {again!r} are not together; sort by the time at which a cluster ended"
-        )
+        raise ValueError(f"clusters: the rows of {again!r} are not together; sort by when each ended")
     order = np.cumsum(ends) - ends
     size = int(np.bincount(order).max())
     if largest is None:
-        raise ValueError(
-            "largest_cluster: None; with clusters say how many rows one can have at most "
-            f"(here up to {size}), from what is known beforehand"
-        )
+        raise ValueError(f"largest_cluster: None; say how many rows one can have at most (here up to {size})")
     check_integer(largest, "largest_cluster", size, hint=f"a cluster has {size} rows")
     return order, np.cumsum(ends)
 
@@ -587,8 +488,6 @@ def difference_sequence(
     *,
     bounds: tuple | None = None,
     costs: Costs | None = None,
-    first: Any = None,
-    second: Any = None,
     clusters: Labels | None = None,
     largest_cluster: int | None = None,
     confidence: float = 0.95,
@@ -603,9 +502,6 @@ def difference_sequence(
         least and largest *difference*, first minus second, that can occur: with costs from 0 to 20, (-20, 20)
     costs : CostMatrix, ExampleCosts, array_like or mapping, optional
         in place of `bounds`: what both losses come from; `attainable` tells what can occur
-    first, second : label or sequence, optional
-        decisions of the costs that each side can take: one label for a constant that was declared; default:
-        all
     clusters, largest_cluster, confidence
         as for `confidence_sequence`
 
@@ -625,17 +521,10 @@ def difference_sequence(
     >>> found = difference_sequence([1, 0, 1] * 40, [0, 0, 1] * 40, bounds=(-1, 1))
     >>> found.first_outside()
     25
-    >>> difference_sequence([1, 0, 0] * 40, [0, 0, 9] * 40, costs=[[0, 1], [9, 0]], second=0)
-    ConfidenceSequence(120 looks, now -4.068 to -1.434, 95%)
     """
     same_rows(losses_a=losses_a, losses_b=losses_b, clusters=clusters)
     x, name = paired_losses(losses_a, losses_b, 2)
-    if costs is None and not (first is None and second is None):
-        raise ValueError("first, second: decisions of the costs, but costs= was not given")
-    if costs is not None:
-        costs = as_costs(costs)
-        second = costs.decisions if second is None else second
-    ends = _check_bounds(bounds, costs, x, name, (first, second))
+    ends = _check_bounds(bounds, costs, x, name, paired=True)
     return _sequence(x, ends, clusters, largest_cluster, confidence, "difference of mean losses")
 
 
@@ -703,10 +592,9 @@ class CostAlarm(Result):
 def cost_alarm(
     losses: Vector,
     *,
+    limit: Numbers,
     bounds: tuple | None = None,
     costs: Costs | None = None,
-    limit: Numbers | None = None,
-    reference: Vector | None = None,
     false_alarms: float = 0.05,
 ) -> CostAlarm:
     """An alarm that rings when the cost has risen, and with a stated probability never without a cause.
@@ -721,16 +609,13 @@ def cost_alarm(
     ----------
     losses : array (N,)
         cost of each example, in the order in which they came
+    limit : float or array (N,)
+        mean loss that is allowed; an array: for each example, known before its loss, such as the cost of its
+        class in a reference period, so that the mix of classes may change without an alarm
     bounds : (float, float)
         least and largest loss that can occur
     costs : CostMatrix, ExampleCosts, array_like or mapping, optional
         in place of `bounds`: what the losses come from; `attainable` tells what can occur
-    limit : float or array (N,), optional
-        mean loss that is allowed; an array: for each example, known before its loss, such as the cost of its
-        class in the reference period, so that the mix of classes may change without an alarm
-    reference : array (M,), optional
-        losses of a reference period, in place of `limit`: the limit is the upper end of its betting
-        interval; half of `false_alarms` is spent on it
     false_alarms : float, default 0.05
         probability of a false alarm, however long one watches
 
@@ -742,7 +627,7 @@ def cost_alarm(
     Raises
     ------
     ValueError
-        without bounds or costs, with both or none of `limit` and `reference`, for losses outside the bounds
+        without bounds or costs, for losses and limits outside the bounds
 
     Notes
     -----
@@ -757,7 +642,9 @@ def cost_alarm(
     x = check_losses(losses, "losses", 2)
     rate = check_range(false_alarms, "false_alarms", 0, 1, shape=(), hint="5 % is .05")
     low, high = _check_bounds(bounds, costs, x, "losses")
-    limit, bar, notes = _allowed(x, limit, reference, low, high, rate)
+    limit = check_range(limit, "limit", low, high, ends="[]", hint="as the losses")
+    if np.shape(limit) not in ((), x.shape):
+        raise ValueError(f"limit: shape {np.shape(limit)}; one number is needed, or one for each of {len(x)}")
     limit, unit = np.broadcast_to(limit, x.shape), max(abs(low), abs(high))
     width = high / unit - low / unit
     y, v = (np.clip((part / unit - low / unit) / width, 0, 1)[:, None] for part in (x, limit))
@@ -765,26 +652,9 @@ def cost_alarm(
     def gain(block):
         return np.log1p(STAKES * y[block]) - np.log1p(STAKES * v[block])
 
+    notes = (f"No loss lies outside {short(low)} to {short(high)}.",)
     with np.errstate(over="ignore"):
-        return CostAlarm(np.exp(_late_bets(gain, len(x))), limit.copy(), bar, rate, notes)
-
-
-def _allowed(x, limit, reference, low, high, rate) -> tuple:
-    "The mean that is allowed, the capital at which the alarm rings, and what they rest on."
-    if (limit is None) == (reference is None):
-        raise ValueError(
-            "limit, reference: give one of them, the mean that is allowed or losses to learn it from"
-        )
-    bar, notes = 1 / rate, (f"No loss lies outside {short(low)} to {short(high)}.",)
-    if limit is None:
-        known = check_losses(reference, "reference", 2)
-        found = loss_interval(known, bounds=(low, high), method="betting", confidence=1 - rate)
-        limit, bar = float(found.high), 2 / rate
-        notes += (f"limit {short(limit)}: the upper end for the reference period, at half of the rate.",)
-    limit = check_range(limit, "limit", low, high, ends="[]", hint="as the losses")
-    if np.shape(limit) not in ((), x.shape):
-        raise ValueError(f"limit: shape {np.shape(limit)}; one number is needed, or one for each of {len(x)}")
-    return limit, bar, notes
+        return CostAlarm(np.exp(_late_bets(gain, len(x))), limit.copy(), 1 / rate, rate, notes)
 
 
 def _late_bets(gain, n: int) -> np.ndarray:
@@ -920,9 +790,7 @@ def check_rule(
     'undecided'
     """
     if not isinstance(rule, DecisionRule):
-        raise ValueError(
-            f"rule: a DecisionRule is needed, fit_rule(...) or report.decision_rule(), got {rule!r:.60}"
-        )
+        raise ValueError(f"rule: a DecisionRule is needed, as of fit_rule(...), got {rule!r:.60}")
     confidence = check_confidence(confidence)
     y, decided, paid, bounds = _new_rows(rule, y_true, values, costs, clusters, largest)
     same_rows(y_true=y, sample_weight=sample_weight, clusters=clusters)
@@ -930,12 +798,16 @@ def check_rule(
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     unit = np.arange(len(y)) if clusters is None else numbered(check_1d(clusters, "clusters", len(y)))[1]
     if heaviest is not None:
-        heaviest = _checked_cap(heaviest, np.bincount(unit, weight).max() if weighed else None)
+        if not weighed:
+            raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")
+        seen = np.bincount(unit, weight).max()
+        hint = f"a unit weighs {seen:g}"
+        heaviest = check_range(heaviest, "heaviest", seen * (1 - 1e-12), ends="[)", shape=(), hint=hint)
 
-    def ends(asked: _Asked, level: float) -> Any:
+    def ends(asked: Requirement, level: float) -> Any:
         "Interval of a mean by one look; None where nothing is there to tell it by."
         at = np.flatnonzero(asked.among[y, decided])
-        x, of = paid[at] if asked.name == "cost" else asked.paid[y, decided][at], unit[at]
+        x, of = paid[at] if asked.name == "cost" else asked.cells[y, decided][at] * 1.0, unit[at]
         if not len(at) or weighed and np.count_nonzero(np.bincount(of, weight[at])) < 2:
             return None
         if not weighed and asked.name != "cost":
@@ -954,7 +826,7 @@ def check_rule(
     counts = np.bincount(y * M + decided, minlength=K * M).reshape(K, M)
     drift: list = []
     if not weighed:
-        cost = _Asked("cost", False, 0.0, rule.costs.array, np.ones((K, M), bool))
+        cost = Requirement("cost", False, 0.0, *[np.ones((K, M), bool)] * 2)
         drift = [*_moved(rule, counts, costs is None), *_beyond(rule, values, len(y))]
         drift += _dearer(rule, partial(ends, cost))
     notes = (_ONE_LOOK, *[_UNEQUAL] * weighed)
@@ -967,16 +839,6 @@ _ONE_LOOK = "A single look: repeated on new rows each week, it will err some wee
 _UNEQUAL = "Weights or clusters: the rows were not compared with those that the rule was fitted on."
 _RAISED = 0.01 / 3  # how often unchanged rows are said to have other shares, as values beyond, as a cost
 _RATE_NAMES = ("recall", "specificity", "precision", "npv", "accuracy")
-
-
-class _Asked(NamedTuple):
-    "A mean that is to be at least, or at most, at a limit: of what each cell pays, among some cells."
-
-    name: str
-    least: bool
-    limit: float
-    paid: np.ndarray
-    among: np.ndarray
 
 
 def _new_rows(rule: DecisionRule, y_true, values, costs, clusters, largest) -> tuple:
@@ -996,45 +858,30 @@ def _new_rows(rule: DecisionRule, y_true, values, costs, clusters, largest) -> t
     return code, decided, paid, attainable(table, largest=largest)
 
 
-def _checked_cap(heaviest: float, seen: float | None) -> float:
-    "What a unit can weigh at most."
-    if seen is None:
-        raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")
-    heaviest = check_range(heaviest, "heaviest", 0, shape=())
-    if heaviest < seen * (1 - 1e-12):
-        raise ValueError(f"heaviest: {heaviest:g}, but a unit weighs {seen:g}; the cap is at least that")
-    return heaviest
-
-
-def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[_Asked]:
-    "What is asked, and what the rule was aimed at."
-    costs, rates, every = rule.costs, dict(rule.require), np.ones(rule.costs.shape, bool)
+def _requirements(rule: DecisionRule, max_cost, min_rates) -> list[Requirement]:
+    "What is asked, and what the rule was aimed at; a cost is that of all cells."
+    costs, own, every = rule.costs, dict[str, float](), np.ones(rule.costs.shape, bool)
     if min_rates is not None and not isinstance(min_rates, Mapping):
-        raise ValueError(
-            f"min_rates: a mapping from rates to values is needed, {{'recall': .95}}, got {min_rates!r:.60}"
-        )
+        raise ValueError(f"min_rates: a mapping is needed, {{'recall': .95}}, got {min_rates!r:.60}")
     for name, value in (min_rates or {}).items():
         check_choice(name, _RATE_NAMES, "min_rates")
         if costs.shape != (2, 2):
-            raise ValueError(
-                f"min_rates: {name} is of two classes and two decisions; the rule has {costs.shape}: use "
-                "max_cost"
-            )
+            raise ValueError(f"min_rates: {name} is of two classes and decisions; here use max_cost")
         what = f"min_rates[{name!r}]"
-        rates[name] = check_range(value, what, 0, 1, ends="(]", shape=(), hint="95 % is .95")
-    asked, right = list[_Asked](), rates.pop("accuracy", None)
+        own[name] = check_range(value, what, 0, 1, ends="(]", shape=(), hint="95 % is .95")
+    right, asked = own.pop("accuracy", None), list[Requirement]()
     if max_cost is not None:
-        asked.append(_Asked("cost", False, check_range(max_cost, "max_cost", shape=()), costs.array, every))
-    read = read_requirements(rates, costs) if rates else ()
-    asked += [_Asked(one.name, one.least, one.limit, one.cells * 1.0, one.among) for one in read]
+        asked.append(Requirement("cost", False, check_range(max_cost, "max_cost", shape=()), every, every))
+    rates = dict(rule.require) | own
+    asked += read_requirements(rates, costs) if rates else ()
     if right is not None:
-        asked.append(_Asked("accuracy", True, right, np.eye(2), every))
+        asked.append(Requirement("accuracy", True, right, np.eye(2, dtype=bool), every))
     if not asked:
         raise ValueError("max_cost, min_rates: what is to be kept? Give a cost, or {'recall': .95}")
     return asked
 
 
-def _judged(asked: _Asked, bounds: tuple, one, apart) -> tuple:
+def _judged(asked: Requirement, bounds: tuple, one, apart) -> tuple:
     "A row of the table: one end of the interval at the tail, that which breaks at its share of it."
     if one is None:
         return asked.name, asked.limit, np.nan, *(bounds if asked.name == "cost" else (0.0, 1.0)), "undecided"
@@ -1204,10 +1051,6 @@ def explore_stopping() -> VBox:
     >>> widget = explore_stopping()  # doctest: +SKIP
     """
     image, show = live_figure(_draw_stopping, _move_stopping, (9, 3.6))
-    sliders = {
-        "saving": slider("true saving, 1,000 patients", 100, 0, 250, 10),
-        "every": slider("patients between looks", 100, 50, 1000, 50),
-        "stream": slider("stream shown", 1, 1, _STREAMS, 1),
-    }
+    sliders = sliders_of("explore_stopping")
     alt = "Left: the interval after each look, by patients; right: share of the streams that have stopped."
     return explorer(sliders, image, show, moves="saving", alt=alt)

@@ -14,10 +14,9 @@ from .core import Axes, VBox
 # %% auto #0
 __all__ = ['COLORS', 'LINES', 'DASHES', 'NAMES', 'STYLE', 'display_name', 'contrast', 'ink', 'readable', 'use_style',
            'ensure_axes', 'label_lines', 'note', 'name_rows', 'name_colors', 'panels', 'save_figure', 'live_figure',
-           'slider', 'explorer', 'for_page']
+           'slider', 'sliders_of', 'explorer', 'for_page']
 
 # %% ../nbs/05_plotting.ipynb #90d7b845
-import base64
 import html
 import io
 import json
@@ -30,50 +29,15 @@ from urllib.parse import quote
 
 import numpy as np
 
-from .core import check_choice, check_integer, optional_import, pyplot
+from .core import check_choice, check_integer, optional_import, pyplot, stored_lines
 
 # %% ../nbs/05_plotting.ipynb #6d27b92f
-COLORS = (
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#94a4a2",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#b9ac70",
-    "#717581",
-    "#92dadd",
-)
+COLORS = tuple(line["color"] for line in stored_lines("colors"))
 LINES = (*COLORS[:2], "#3b4048", "#858b94", "#b0b5bb")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)))
 
 # %% ../nbs/05_plotting.ipynb #40d4d38c
-NAMES = {
-    "f_beta": "F1",
-    "mcc": "MCC",
-    "cohen_kappa": "Cohen's kappa",
-    "p4": "P4",
-    "g_mean": "G-mean",
-    "b_roc": "B-ROC",
-    "npv": "NPV",
-    "jaccard": "Jaccard index",
-    "h_measure": "H-measure",
-    "likelihood_ratio_positive": "LR+",
-    "likelihood_ratio_negative": "LR−",
-    "single_point_auc": "AUC of one point",
-    "bcost": "BCOST",
-    "bdelta_cost": "BDELTACOST",
-    "bca": "BCa",
-    "bootstrap_t": "bootstrap-t",
-    "clopper_pearson": "Clopper-Pearson",
-    "dirichlet": "Dirichlet",
-    "log_odds": "log odds",
-    "random_state": "seed",
-    "nec": "NEC",
-    "auc": "AUC",
-    "h_informed": "H informed",
-}
+NAMES = {line["name"]: line["shown"] for line in stored_lines("names")}
 
 
 def display_name(name: str) -> str:
@@ -172,36 +136,14 @@ def readable(color: Any) -> str:
     return colors.to_hex(rgb)
 
 # %% ../nbs/05_plotting.ipynb #5a286ef6
-STYLE: dict = {  # matplotlib's settings
-    "axes.prop_cycle": f"cycler(color={LINES}, linestyle={DASHES})",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "0.5",
-    "axes.labelcolor": "0.25",
-    "axes.titlelocation": "left",
-    "axes.titlesize": "medium",
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "xtick.color": "0.5",
-    "ytick.color": "0.5",
-    "xtick.labelcolor": "0.25",
-    "ytick.labelcolor": "0.25",
-    "figure.figsize": (4.9, 3.2),  # the largest whose words are 9 px high on a phone
-    "figure.labelsize": "medium",
-    "figure.constrained_layout.use": True,
-    "figure.facecolor": "white",
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "font.size": 10,
-    "svg.hashsalt": "cost_eval",
-    "savefig.dpi": 150,
-}
+STYLE: dict = {line["setting"]: json.loads(line["value"]) for line in stored_lines("style")}  # matplotlib's
+STYLE["axes.prop_cycle"] = f"cycler(color={LINES}, linestyle={DASHES})"
 
 
 def use_style() -> None:
     """Set the book's matplotlib defaults, `STYLE`, and reproducible SVG output when running in a notebook.
+
+    Figures are (4.9, 3.2) by default: the largest whose words are 9 px high on a phone.
 
     Raises
     ------
@@ -639,6 +581,32 @@ def slider(label: str, value: float, low: float, high: float, step: float, *, lo
     return kind(value=value, min=low, max=high, step=step, layout=layout, **look)
 
 
+def sliders_of(widget: str) -> dict[str, Any]:
+    """The sliders of a widget of the book, as the table of them has it.
+
+    Parameters
+    ----------
+    widget : str
+        name of the function that makes it
+
+    Returns
+    -------
+    dict
+        name of a value -> its slider, in the order in which they stand
+
+    Examples
+    --------
+    >>> list(sliders_of("explore_repeats"))
+    ['repeats', 'folds', 'correlation']
+    """
+    found = {}
+    for line in stored_lines("sliders"):
+        if line["widget"] == widget:
+            numbers = (float(line[name]) for name in ("value", "low", "high", "step"))
+            found[line["name"]] = slider(line["label"], *numbers, log=bool(line["log"]))
+    return found
+
+
 def explorer(
     sliders: Mapping[str, Any],
     image: Any,
@@ -798,17 +766,11 @@ def _frames(box, movers, alt) -> tuple[list, list]:
 
 def _state(box, alt) -> tuple[list, list]:
     "Images and texts of a widget, and the words of each: `alt`, and the title of an SVG, which is taken out."
-    values = [each.value if isinstance(each.value, str) else _image(each) for each in _shown(box)]
+    values = [each.value for each in _shown(box)]
+    values = [value if isinstance(value, str) else bytes(value).decode() for value in values]
     titles = [re.findall(r"^<svg[^>]*><title>(.*?)</title>", value) for value in values]
     words = [f"{alt} {html.unescape(''.join(title))}".strip() for title in titles]
     return [re.sub(r"(?<=>)<title>.*?</title>", "", value, count=1) for value in values], words
-
-
-def _image(widget) -> str:
-    "An image as SVG text or as an address that holds its data."
-    if widget.format == "svg+xml":
-        return bytes(widget.value).decode()
-    return f"data:image/{widget.format};base64,{base64.b64encode(widget.value).decode()}"
 
 
 def _cut(shown) -> tuple[list, list]:
@@ -910,21 +872,18 @@ def _standing(control) -> str:
 
 def _still(k, value, words) -> str:
     "An image or a text of the first state."
-    if not value.startswith(("<svg", "data:")):
+    if not value.startswith("<svg"):
         return f'<div class="ce-shown" data-frame="{k}">{value}</div>'
-    if value.startswith("<svg"):
-        value = "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
+    value = "data:image/svg+xml," + quote(value, safe=" /:=,;()!*+@$?-.'")
     shown = f'class="ce-shown" data-frame="{k}" alt="{html.escape(words)}"'
     return f'<figure><img {shown} src="{value}"></figure>'
 
 
 def _data(frames, says) -> str:
     "All frames and readouts as JSON, in which nothing looks like a table or the end of a script."
-    moving = [k for k, value in enumerate(frames[0][0]) if not value.startswith("data:")]
-    pieces, rows = _cut([values[k] for values, _ in frames for k in moving])
-    ranges, kept = iter(rows), []
-    for values, words in frames:
-        kept.append(([next(ranges) if k in moving else value for k, value in enumerate(values)], words))
+    pieces, rows = _cut([value for values, _ in frames for value in values])
+    ranges = iter(rows)
+    kept = [([next(ranges) for _ in values], words) for values, words in frames]
     parts = {"pieces": pieces, "says": says, "frames": kept}
     text = []
     for name, part in parts.items():

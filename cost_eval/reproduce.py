@@ -1268,8 +1268,8 @@ def _off(both, budgets) -> dict:
     alike = met & ~(own | free) & both["item"].map(_takes_no_budget)
     within, decided = np.where(exact, 1e-6, 0.05), {}
     for name in ("margin", "tolerance", "resolution", "with_cause"):
-        pair = (side[name].astype(float).fillna(-1.0) for side in sides)
-        decided[name] = alike & ~np.isclose(*pair, rtol=within, atol=1e-9)
+        one, other = (side[name].astype(float).fillna(-1.0) for side in sides)
+        decided[name] = alike & ((one - other).abs() > within * other.abs() + 1e-9)
     return decided | {
         "outcome": (now["outcome"] != before["outcome"]) & ~(undecided & free),
         "how": met & (now["how"] != before["how"]),

@@ -21,10 +21,10 @@ from scipy.special import ndtr
 
 from .confusion import BinaryCounts
 from .core import check_1d, check_choice, check_function, check_range, optional_import, plain, pyplot
-from .core import ratio as quotient
+from .core import ratio as quotient, table_html
 from .costs import CostMatrix
 from .metrics import METRICS, normalized_expected_cost
-from .plotting import COLORS, LINES, explorer, label_lines, live_figure, slider
+from .plotting import COLORS, LINES, explorer, label_lines, live_figure, sliders_of
 
 # %% ../nbs/11_rivals.ipynb #8acccef2
 def implicit_cost_ratio(
@@ -223,7 +223,7 @@ def plot_expected_cost(
 
 # %% ../nbs/11_rivals.ipynb #198e00fa
 _TOLD = ("expected_cost", "normalized_expected_cost", "f_beta", "mcc")
-_HEADS = ("", "threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC")
+_HEADS = ("threshold", "hits", "misses", "false alarms", "right no", "EC", "NEC", "F1", "MCC")
 
 
 def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) -> str:
@@ -238,15 +238,13 @@ def _operating_point_table(fp_cost, fn_cost, prevalence, separation, threshold) 
         "best F1": x[np.nanargmax(METRICS["f_beta"](everywhere))],
         "best MCC": x[np.nanargmax(METRICS["mcc"](everywhere))],
     }
-    rows = ""
+    rows = []
     for name, t in at.items():
         c = _gaussian_counts(t, separation, prevalence)
         values = [METRICS[name](c, costs) for name in _TOLD]
         cells = [f"{t:.2f}", *(f"{v:.0f}" for v in (c.tp, c.fn, c.fp, c.tn)), *(f"{v:.3f}" for v in values)]
-        row = "".join(f"<td style='text-align:right;padding:0 .6em'>{v}</td>" for v in cells)
-        rows += f"<tr><th>{name}</th>{row}</tr>"
-    heads = "".join(f"<th style='padding:0 .6em'>{h}</th>" for h in _HEADS)
-    return f"<table><caption>per 1000 samples</caption><tr>{heads}</tr>{rows}</table>"
+        rows.append((name, cells))
+    return table_html("", _HEADS, rows, "per 1000 samples")
 
 # %% ../nbs/11_rivals.ipynb #028bd16d
 def explore_expected_cost() -> VBox:
@@ -264,12 +262,6 @@ def explore_expected_cost() -> VBox:
         draw(**values)
         table.value = _operating_point_table(**values)
 
-    sliders = {
-        "fp_cost": slider("cost of a false alarm", 1, 0.5, 20, 0.5),
-        "fn_cost": slider("cost of a miss", 4, 0.5, 20, 0.5),
-        "prevalence": slider("prior of the positives", 0.2, 0.01, 0.99, 0.01),
-        "separation": slider("separation", 2.2, 0.2, 4, 0.1),
-        "threshold": slider("your threshold", 2, -4, 8, 0.05),
-    }
+    sliders = sliders_of("explore_expected_cost")
     alt = "Left: two bell curves and two thresholds; right: NEC, 1 - F1 and 1 - MCC at every threshold."
     return explorer(sliders, image, show, table, moves="fn_cost", alt=alt)

@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .core import Axes, Labels, Matrix, Priors, VBox, Vector
 
@@ -21,7 +21,6 @@ from scipy.special import expit, logit, ndtr, ndtri, rel_entr
 
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
-    Result,
     check_1d,
     check_binary,
     check_choice,
@@ -33,15 +32,13 @@ from cost_eval.core import (
     check_scores,
     check_weights,
     power_of_two,
-    result,
     same_rows,
-    short,
 )
 from .costs import CostMatrix, Costs
 from .decisions import hull_vertices
 from .metrics import normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
-from .plotting import live_figure, readable, slider
+from .plotting import live_figure, readable, sliders_of
 
 # %% ../nbs/12_scores.ipynb #8e7abcae
 def roc_auc(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = None) -> float:
@@ -86,34 +83,20 @@ def _roc(y_true, scores, sample_weight):
     return tp, fp
 
 # %% ../nbs/12_scores.ipynb #auc1nterval
-@result
-class AucInterval(Result):
-    """Area under the ROC curve, with an interval.
+class AucInterval(NamedTuple):
+    """Area under the ROC curve with an interval.
 
     Attributes
     ----------
     auc : float
         area
     low, high : float
-        ends of the interval
-    pairs : float
-        how many pairs of a positive and a negative share no sample (no cluster)
-    confidence : float
-        nominal coverage
-    guarantee : str
-        what is known of the coverage
+        ends
     """
 
     auc: float
     low: float
     high: float
-    pairs: float
-    confidence: float
-    guarantee: str
-
-    def __repr__(self):
-        ends = f"{short(self.low)} to {short(self.high)}"
-        return f"AucInterval({short(self.auc)}: {ends}, {self.confidence:.0%})"
 
 
 def auc_interval(
@@ -163,7 +146,7 @@ def auc_interval(
     --------
     >>> y = [0] * 50 + [1] * 30
     >>> auc_interval(y, range(80))
-    AucInterval(1: 0.8843 to 1, 95%)
+    AucInterval(auc=1.0, low=0.8842967315403884, high=1.0)
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, clusters=clusters)
     y = check_binary(y_true)
@@ -181,9 +164,7 @@ def auc_interval(
     few = error == 0 or min(np.sum(part[y == k] != edge) for k in (0, 1) for edge in (0.0, 1.0)) < 6
     confidence = check_confidence(confidence)
     low, high = _area_ends(area, error, pairs if few else np.inf, 1 - confidence)
-    known = area in (0, 1) and sample_weight is None and clusters is None
-    guarantee = "proved: pairs that share no sample" if known else "measured: chapter 12"
-    return AucInterval(area, low, high, pairs, confidence, guarantee)
+    return AucInterval(area, low, high)
 
 
 def _placements(y, scores, weight):
@@ -221,15 +202,11 @@ def _pairs_end(area, pairs, alpha, side) -> float:
     """
 
     def excess(log_odds):
-        return pairs * _divergence(area, expit(log_odds)) - np.log(2 / alpha)
+        at = expit(log_odds)
+        return pairs * (rel_entr(area, at) + rel_entr(1 - area, 1 - at)) - np.log(2 / alpha)
 
     here, end = np.clip(logit(area), -40.0, 40.0), 40.0 * side
     return expit(brentq(excess, here, end)) if here != end and excess(end) > 0 else (1 + side) / 2
-
-
-def _divergence(area, at):
-    "Kullback-Leibler divergence of two coins."
-    return rel_entr(area, at) + rel_entr(1 - area, 1 - at)
 
 # %% ../nbs/12_scores.ipynb #3242ffa8
 def equal_error_rate(
@@ -497,10 +474,6 @@ def explore_two_scores() -> VBox:
     ipywidgets.VBox
     """
     image, show = live_figure(_draw_two_scores, _move_two_scores, (9.6, 3.6))
-    sliders = {
-        "miss": slider("a missed fraud costs (euros)", 50, 0.69897, 2.99897, 0.05, log=True),
-        "frauds": slider("frauds per 1,000 payments", 20, 1, 200, 1),
-        "look": slider("a look costs (euros)", 10, 1, 50, 1),
-    }
+    sliders = sliders_of("explore_two_scores")
     alt = "Left: two ROC curves that cross, a dot on each; right: the lowest NEC of each against the price."
     return explorer(sliders, image, show, moves=("miss", "frauds"), alt=alt)

@@ -45,7 +45,7 @@ from cost_eval.core import (
 )
 from .costs import Costs, as_costs, attainable
 from .decisions import stratified_folds
-from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, slider
+from .plotting import COLORS, ensure_axes, explorer, live_figure, name_colors, sliders_of
 from .policies import FITTED, RULES, rule_of
 from .samples import Posteriors, Samples, Scores, read_samples
 
@@ -424,10 +424,7 @@ def _method(name: str, model: Any, rule: str, K: int) -> str:
     for method in ("predict_proba", "decision_function")[: 1 + (rule in FITTED and K == 2)]:
         if hasattr(model, method):
             return method
-    raise ValueError(
-        f"estimators: {name!r} ({type(model).__name__}) has no predict_proba, which rule={rule!r} needs; "
-        f"wrap it in CalibratedClassifierCV, or say rule={{..., {name!r}: 'as given'}}"
-    )
+    raise ValueError(f"estimators: {name!r} has no predict_proba, which rule={rule!r} needs, not 'as given'")
 
 
 def _length(X) -> int:
@@ -456,15 +453,13 @@ def _folds(samples: Samples, k: int, seed: list, *, at_most: bool = False) -> np
     if len(sizes) < 2 or sizes.min() < max(2, k):
         raise ValueError(
             f"cv: {max(2, k)} folds of {len(samples)} samples, but of {len(sizes)} classes the smallest has "
-            f"{sizes.min()} {what}; two classes are needed, each with as many {what} as there are folds "
-            "(two in each training set to fit a rule, which rule='bayes' does not)"
+            f"{sizes.min()} {what}; as many as folds are needed (two in each training set to fit a rule)"
         )
     order = np.arange(len(samples)) if samples.order is None else samples.order
     unit = None if samples.clusters is None else numbered(samples.clusters)[1][order]
     fold = np.empty(len(samples), np.intp)
     fold[order] = stratified_folds(samples.y[order], k, clusters=unit, rng=np.random.default_rng(seed))
     return fold
-
 
 # %% ../nbs/23_training.ipynb #trn074
 #| code-fold: true
@@ -621,10 +616,6 @@ def explore_repeats() -> VBox:
     >>> widget = explore_repeats()  # doctest: +SKIP
     """
     image, show = live_figure(_draw_repeats, _move_repeats, (9, 3.4))
-    sliders = {
-        "repeats": slider("repeats", 10, 1, 50, 1),
-        "folds": slider("folds", 5, 3, 20, 1),
-        "correlation": slider("correlation of two", 0.2, 0, 0.8, 0.05),
-    }
+    sliders = sliders_of("explore_repeats")
     alt = "Coverage and half width of two intervals against the number of repeats."
     return explorer(sliders, image, show, moves=("repeats", "folds"), alt=alt)

@@ -13,17 +13,16 @@ from .confusion import ConfusionCounts
 from .core import Axes, DataFrame, Labels, Matrix, Numbers, VBox, Value, Vector
 
 # %% auto #0
-__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'expected_positive_share', 'expected_weighted_accuracy_over',
-           'hand_h_measure', 'CostParts', 'cost_parts', 'check_coherence', 'churn_costs', 'emblematic_models',
-           'WeightConstraint', 'WeightRange', 'weight_range_from_ranking', 'plot_weight_range', 'explore_ranking']
+__all__ = ['cost_weight', 'target_weight', 'effective_weight', 'expected_weighted_accuracy_over', 'hand_h_measure', 'CostParts',
+           'cost_parts', 'check_coherence', 'churn_costs', 'emblematic_models', 'WeightConstraint', 'WeightRange',
+           'weight_range_from_ranking', 'explore_ranking']
 
 # %% ../nbs/40_weighted_accuracy.ipynb #f9386991
 from collections.abc import Callable, Mapping
-from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from scipy.integrate import quad_vec
-from scipy.special import betainc, expit, hyp2f1, logit
+from scipy.special import betainc, expit, logit
 
 from .confusion import BinaryCounts, threshold_counts
 from cost_eval.core import (
@@ -44,8 +43,7 @@ from cost_eval.core import (
 )
 from .costs import ExampleCosts
 from .decisions import hull_vertices
-from .metrics import expected_weighted_accuracy
-from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, slider
+from .plotting import COLORS, ensure_axes, explorer, for_page, live_figure, sliders_of
 
 # %% ../nbs/40_weighted_accuracy.ipynb #65b7492f
 def cost_weight(fn_cost: Numbers, fp_cost: Numbers) -> Value:
@@ -191,49 +189,6 @@ def effective_weight(weights: Numbers, prevalence: float, *, unit: str | Numbers
         s = check_range(unit, "unit", 0, shape=w.shape)
     return float((w / s).sum() / (1 / s).sum())
 
-# %% ../nbs/40_weighted_accuracy.ipynb #69eea52f
-def expected_positive_share(prevalence: Numbers, a: float, b: float) -> Value:
-    """Expected part of the votes that the positives have, if the weight is distributed as Beta(a, b).
-
-    EWA is this share of the recall plus the rest of the specificity: Lombardo et al. (2025), eq. (9), in
-    closed form (Gauss's 2F1). Where SciPy's 2F1 fails (large a, small b) or loses digits (odds below 1e-6)
-    the quadrature of `expected_weighted_accuracy` takes over.
-
-    Parameters
-    ----------
-    prevalence : array_like
-        in (0, 1), any shape
-    a, b : float
-        > 0; the weight has the mean a/(a + b)
-
-    Returns
-    -------
-    float or ndarray
-        in (0, 1), shaped like `prevalence`
-
-    Raises
-    ------
-    ValueError
-        For a prevalence of 0 or 1 and shapes that are not positive.
-
-    Examples
-    --------
-    >>> round(expected_positive_share(0.5, 3, 1), 12)
-    0.75
-    """
-    pi = np.asarray(check_range(prevalence, "prevalence", 0, 1))
-    a, b = check_range(a, "a", 0, shape=()), check_range(b, "b", 0, shape=())
-    swap = pi > 0.5
-    odds = np.where(swap, (1 - pi) / pi, pi / (1 - pi))
-    first, second = np.where(swap, b, a), np.where(swap, a, b)
-    share = first / (a + b) * odds * hyp2f1(1, first + 1, first + second + 1, 1 - odds)
-    share = np.where(swap, 1 - share, share)
-    bad = ~((share >= 0) & (share <= 1)) | (odds < 1e-6)
-    if bad.any():
-        everybody = BinaryCounts(tp=pi, fp=1 - pi, fn=0 * pi, tn=0 * pi)  # its EWA is the share
-        share = np.where(bad, expected_weighted_accuracy(everybody, a, b), share)
-    return plain(share)
-
 # %% ../nbs/40_weighted_accuracy.ipynb #3ba85d92
 #| code-fold: true
 def _log_odds_range(density, low: float, high: float) -> tuple[float, float, np.ndarray, float]:
@@ -298,10 +253,7 @@ def expected_weighted_accuracy_over(
 
     total, error = quad_vec(integrand, start, stop, epsabs=1e-12, epsrel=1e-9, limit=500, points=points)[:2]
     if not (total[-1] > 0 and np.isfinite(total).all() and error < 1e-6 * total[-1]):
-        raise ValueError(
-            f"density: integrates to {total[-1]:g} over {support}, with an error of {error:.1g}; "
-            "narrow the support"
-        )
+        raise ValueError(f"density: integrates to {total[-1]:g} over {support} (+- {error:.1g}); narrow that")
     return (total[:-1] / total[-1]).reshape(np.shape(c.tp))[()]
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a67e9322
@@ -418,10 +370,7 @@ def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostPa
     y = encode(check_1d(y_true, "y_true"), list(costs.classes), "y_true", "classes").astype(bool)
     given = label_array(decisions, "decisions") if np.asarray(decisions).ndim < 2 else np.asarray(decisions)
     if len(each) != len(y) or given.shape[-1:] != y.shape:
-        raise ValueError(
-            f"decisions: {len(each)} costs, {len(y)} labels and decisions of shape {given.shape} do not fit; "
-            "the last axis holds one decision a sample"
-        )
+        raise ValueError(f"decisions: {len(each)} costs, {len(y)} labels, but shape {given.shape}")
     codes = encode(given.ravel(), list(costs.decisions), "decisions", "decisions")
     d = codes.reshape(given.shape).astype(bool)
     missed, alarms = y & ~d, ~y & d
@@ -515,10 +464,7 @@ def churn_costs(revenues: Vector, retention_cost: float, p_eff: float = 0.25) ->
     if not r.size:
         raise ValueError("revenues: at least one customer is needed, got none")
     if not m < p_eff * r.mean():
-        raise ValueError(
-            f"retention_cost: {m:g} is not below what an offer brings on average, {p_eff * r.mean():g}; "
-            "then nobody should get one"
-        )
+        raise ValueError(f"retention_cost: {m:g} is not below what an offer brings, {p_eff * r.mean():g}")
     return ExampleCosts(fn=p_eff * r, fp=m, tp=m)
 
 # %% ../nbs/40_weighted_accuracy.ipynb #9c58bc11
@@ -568,9 +514,7 @@ def _chains(ranking) -> list:
 # %% ../nbs/40_weighted_accuracy.ipynb #c681b139
 #| code-fold: true
 def _ordered_pairs(ranking, models) -> list:
-    """Pairs (worse, better) that a ranking states, ties in both directions; `ValueError` for unknown
-    or repeated names and for circles.
-    """
+    "Pairs (worse, better) that a ranking states, ties in both directions; no unknown or repeated names."
     chains, pairs = _chains(ranking), []
     for chain in chains:
         names = [name for group in chain for name in group]
@@ -585,32 +529,7 @@ def _ordered_pairs(ranking, models) -> list:
         pairs += [(worse[0], better[0]) for worse, better in zip(chain[:-1], chain[1:])]
     if not pairs:
         raise ValueError(f"ranking: at least two models are needed, as in 'M+ < M-', got {ranking!r}")
-    _refuse_circles(chains)
     return pairs
-
-
-def _refuse_circles(chains) -> None:
-    "`ValueError` if the orders of the chains contradict each other, tied names counted as one."
-    stands_for: dict = {}
-
-    def root(name):
-        while name in stands_for:
-            name = stands_for[name]
-        return name
-
-    for group in (group for chain in chains for group in chain):
-        for name in group[1:]:
-            if root(name) != root(group[0]):
-                stands_for[root(name)] = root(group[0])
-    order: TopologicalSorter = TopologicalSorter()
-    for chain in chains:
-        for worse, better in zip(chain[:-1], chain[1:]):
-            order.add(root(better[0]), root(worse[0]))
-    try:
-        order.prepare()
-    except CycleError as error:
-        circle = " < ".join(error.args[1])
-        raise ValueError(f"ranking: it goes in a circle, {circle}; write = where they are equal") from None
 
 # %% ../nbs/40_weighted_accuracy.ipynb #a95e258c
 #| code-fold: true
@@ -676,8 +595,35 @@ class WeightRange(Result):
         return pandas().DataFrame([vars(c) for c in self.constraints], columns=columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        "As `plot_weight_range`."
-        return plot_weight_range(self, ax)
+        """The constraints on the weight axis (below) and the cost-ratio axis (above), in log odds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            drawn into; None makes a figure
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ax = ensure_axes(ax, figsize=(4.9, 3))
+        ax.clear()
+        bounded = [c for c in self.constraints if c.kind != "always"]
+        window = _decades([c.bound for c in bounded if c.kind != "never"])
+        for k, c in enumerate(bounded):
+            _draw_constraint(ax, c, k, window)
+        if not self.empty:
+            low, high = (float(np.clip(_decimal_odds(w), *window)) for w in (self.low, self.high))
+            ax.axvspan(low, max(high, low + 0.005 * (window[1] - window[0])), color="0.75", alpha=0.5, lw=0)
+        low, high = self.cost_ratio
+        title = f"{self.low:.3f} ≤ w ≤ {self.high:.3f},  {low:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {high:.3g}"
+        if self.empty:
+            pairs = [" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in self.conflicts[:2]]
+            title = f"no weight agrees: {'; '.join(pairs)}"
+        ax.set(xlim=window, ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
+        ax.set_title(title, fontsize=10)
+        _mark_weights(ax, window)
+        return ax
 
 
 def _constraint(worse, better, models, prevalence) -> WeightConstraint:
@@ -718,7 +664,7 @@ def weight_range_from_ranking(
     Raises
     ------
     ValueError
-        For unknown names, circles, a name twice, rates outside [0, 1], and a prevalence of 0 or 1.
+        For unknown names, a name twice, rates outside [0, 1], and a prevalence of 0 or 1.
 
     Examples
     --------
@@ -739,40 +685,6 @@ def weight_range_from_ranking(
 
 # %% ../nbs/40_weighted_accuracy.ipynb #71fc888c
 #| code-fold: true
-def plot_weight_range(found: WeightRange, ax: Axes | None = None) -> Axes:
-    """The constraints of a ranking on the weight axis (below) and the cost-ratio axis (above), in log odds.
-
-    Parameters
-    ----------
-    found : WeightRange
-        from `weight_range_from_ranking`
-    ax : matplotlib Axes, optional
-        drawn into; None makes a figure
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    ax = ensure_axes(ax, figsize=(4.9, 3))
-    ax.clear()
-    bounded = [c for c in found.constraints if c.kind != "always"]
-    window = _decades([c.bound for c in bounded if c.kind != "never"])
-    for k, c in enumerate(bounded):
-        _draw_constraint(ax, c, k, window)
-    if not found.empty:
-        low, high = (float(np.clip(_decimal_odds(w), *window)) for w in (found.low, found.high))
-        ax.axvspan(low, max(high, low + 0.005 * (window[1] - window[0])), color="0.75", alpha=0.5, lw=0)
-    low, high = found.cost_ratio
-    title = f"{found.low:.3f} ≤ w ≤ {found.high:.3f},  {low:.3g} ≤ $C_{{FN}}/C_{{FP}}$ ≤ {high:.3g}"
-    if found.empty:
-        pairs = [" and ".join(f"{c.worse}<{c.better}" for c in pair) for pair in found.conflicts[:2]]
-        title = f"no weight agrees: {'; '.join(pairs)}"
-    ax.set(xlim=window, ylim=(-0.6, len(bounded)), yticks=[], xlabel="weight of a positive sample, $w$")
-    ax.set_title(title, fontsize=10)
-    _mark_weights(ax, window)
-    return ax
-
-
 def _decimal_odds(w):
     "Logarithm to base 10 of the cost ratio w / (1 - w); infinite at 0 and 1."
     with np.errstate(divide="ignore"):
@@ -830,13 +742,10 @@ def explore_ranking() -> VBox:
     names = ["M+", "Mbad", "M-", "Mbad-", "Mbad+"]
     order = widgets.Select(options=names, value="M-", rows=5, description="worst first")
     worse, better = widgets.Button(description="worse ▲"), widgets.Button(description="better ▼")
-    sliders = {
-        "prevalence": slider("prevalence", 0.05, 0.01, 0.99, 0.01),
-        "alpha": slider("α, share Mbad gets wrong", 0.6, 0.05, 0.95, 0.05),
-    }
+    sliders = sliders_of("explore_ranking")
 
     def draw(axes, artists, prevalence, alpha):
-        plot_weight_range(weight_range_from_ranking(list(order.options), prevalence, alpha), axes)
+        weight_range_from_ranking(list(order.options), prevalence, alpha).plot(axes)
 
     def room(axes):
         axes.figure.get_layout_engine().set(w_pad=0.25)  # inches: the labels at the ends grow with the odds

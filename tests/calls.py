@@ -213,7 +213,10 @@ def chosen(name, costs):
 
 def worth(name, p):
     "A value of a metric between its ends, a third of the way up."
-    low, high = ce.metric_range(name, .2, **chosen(name, p.prices))
+    record, given = ce.METRICS[name], chosen(name, p.prices)
+    given = record.parameters(given.pop("costs", None), given)
+    ends = [record.at_rates(x, y, .2, **given) for x in (0., 1.) for y in (0., 1.)]
+    low, high = np.nanmin(ends), np.nanmax(ends)
     return float(low + (min(high, low + 3) - low) / 3)
 
 
@@ -585,9 +588,6 @@ CERTAINTY = {
     **two({"certify": lambda p: Call(p.counts(), {"fpr": .3, "recall": .5}, confidence=.9)}),
 }
 PLANNING = {
-    "required_sample_size": lambda p: {method: Call(
-        p.counts(), p.costs, relative_precision=.5, method=method, n_sets=20, n_resamples=50)
-        for method in ("z", "normal")},
     "paired_power": lambda p: {method: Call(
         p.pairs / p.n, p.prices, [30, 90], method=method, n_sets=60) for method in ("auto", "normal")},
     "paired_power of a saving": lambda p: Call(
@@ -603,7 +603,6 @@ PLANNING = {
     "difference_sequence of clusters": lambda p: Call(
         p.losses(), p.losses(1), bounds=(-99., 99.), clusters=np.sort(p.clusters), largest_cluster=20),
     "cost_alarm": lambda p: Call(p.losses(), bounds=p.bounds, limit=p.bounds[1] / 9).then(with_plot),
-    "cost_alarm beside a reference": lambda p: Call(p.losses(1), bounds=p.bounds, reference=p.losses()),
     "check_rule": lambda p: Call(
         p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
@@ -689,12 +688,12 @@ PAPERS = {
     "outperformance_of_cost": lambda p: Call(p.from_best_to_worst, p.prices, p.shares),
     "plot_simplex_decisions": lambda p: Call(p.prices).then(drawn),
     "multiclass_cost_score": lambda p: {
-        how: Call(p.square, [4.] * p.K, average=how, weights=p.shares) for how in ("macro", "harmonic")},
+        how: Call(p.square, [4.] * p.K, average=how) for how in ("macro", "harmonic")},
     **two({
         "roc_auc": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight),
         "auc_interval": lambda p: Call(
             p.y, p.scores(), sample_weight=p.maybe.weight, clusters=p.maybe.clusters
-            ).then(lambda found: (found.auc, found.low, found.high, found.guarantee)),
+            ).then(lambda found: (found.auc, found.low, found.high)),
         "equal_error_rate": lambda p: {
             method: Call(p.y, p.scores(), method=method, sample_weight=p.maybe.weight)
             for method in ("interpolate", "hull")},
@@ -719,7 +718,7 @@ PAPERS = {
             p.y, p.scores(), [.5, 8.], sample_weight=p.maybe.weight,
             prevalence=.1 if p.has("shown") else None),
         "paired_saving": lambda p: Call(
-            p.y, p.decided(), p.decided(1), [.5, 8.], sample_weight=p.maybe.weight,
+            p.y, p.decided(), p.decided(1), [.5, 8.],
             prevalence=.1 if p.has("shown") else None).then(with_plot),
         "held_out_saving": lambda p: Call(
             p.y, p.scores(), 0., 2., 8., prevalence=.1 if p.has("shown") else None),
@@ -729,7 +728,6 @@ PAPERS = {
         "target_weight": lambda p: Call(.3, .1, .4),
         "effective_weight": lambda p: {
             unit: Call([.5, .9], .3, unit=unit) for unit in ("sum", "constant", "worst")},
-        "expected_positive_share": lambda p: Call(.3, 2., 3.),
         "expected_weighted_accuracy_over": lambda p: Call(p.tally(p.guess()), lambda w: 1 + w, (.2, .7)),
         "hand_h_measure": lambda p: Call(p.y, p.scores()),
         "cost_parts": lambda p: Call(p.y, p.decided(), ce.ExampleCosts(fp=1 + p.amounts, fn=9 + p.amounts)),
@@ -739,10 +737,7 @@ PAPERS = {
         "weight_range_from_ranking": lambda p: Call(RANKINGS[p.n % 3], float(p.shares[1])).then(with_plot),
         "weight_range_from_ranking of models": lambda p: Call(
             ["x", ("y", "z")], .2, models={"x": (.5, .6), "y": (.9, .5), "z": (.6, .8)}),
-        "plot_weight_range": lambda p: Call(
-            ce.weight_range_from_ranking(RANKINGS[p.n % 3], float(p.shares[1]))).then(drawn),
         "rank_correlation": lambda p: Call(p.losses(), p.scores(), n0=2. if p.has("shown") else None),
-        "weighted_spearman": lambda p: Call(p.scores()[:9], p.scores(1)[:9], standardized=p.has("shown")),
         "spearman_moments": lambda p: Call(p.n % 7 + 5, n_draws=500),
         "standardize_spearman": lambda p: Call(.3, ce.spearman_moments(6)),
         "matched_beta": lambda p: Call(.3, 50, .5),
@@ -768,7 +763,6 @@ PAPERS = {
             name: Call(name, p.counts(), prevalence=.1 if p.has("shown") else None).then(
                 lambda found: (getattr(found, "score", None) or found.mean, found.low, found.high, found.guarantee))
             for name in ("f_beta", "mcc", "npv")},
-        "metric_range": lambda p: {name: Call(name, .2, **chosen(name, p.prices)) for name in ce.METRICS},
         "plot_unit_square": lambda p: Call("f_beta", .6, .1).then(drawn),
         "performance_curve": lambda p: {kind: Call(p.y, p.scores(), kind, sample_weight=p.maybe.weight).then(
             lambda curve: [curve, curve.auc(), curve.auc("step"), curve.at([.2, .6]), drawn(curve.plot())])

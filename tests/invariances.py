@@ -116,7 +116,7 @@ CASES = {"2": Case(), "3": Case(K=3, M=3), "wait": Case(K=3, M=4)}
 TAGS = {  # what takes long is tried on two cases, or on one
     **dict.fromkeys(["evaluate", "scale.evaluate"], ("2", "wait all")),
     **dict.fromkeys(["difference", "independent_difference"], ("2", "wait")),
-    **dict.fromkeys(["required_pairs", "required_sample_size", "training_variation"], ("3",)),
+    **dict.fromkeys(["required_pairs", "training_variation"], ("3",)),
 }
 EVERYTHING = ("priors", "sample_weight", "clusters", "groups")
 
@@ -296,13 +296,11 @@ OWN = {  # function.parameter: where a name means something else
     "hull_vertices.counts": lambda case: ce.threshold_counts(case.y, scores(case)).counts,
     "paired_power.probabilities": lambda case: case.turn(tables(case, True), axes=2) / tables(case, True).sum(
         (-3, -2, -1), keepdims=True), "paired_power.n": always(40),
-    "required_sample_size.probabilities": counts, "required_sample_size.relative_precision": always(.5),
     "cost_alarm.limit": lambda case: 2 * case.unit, "curve_auc.fpr": always([0, .25, 1]),
     "curve_auc.recall": always([0, .75, 1]),
     "outperformance_curve_point.y": always(.75), "sample_directed_binary_tree.n_samples": always(5),
     "rank_correlation.x": lambda case: case.s, "rank_correlation.y": lambda case: case.x[:, 1],
-    "weighted_spearman.x": lambda case: case.s,
-    "weighted_spearman.y": lambda case: case.x[:, 1], "cost_correlation.revenues": lambda case: case.unit
+    "cost_correlation.revenues": lambda case: case.unit
     * (1 + np.arange(12) / 4), "cost_correlation.n_samples": always(3),
     "outperformance_of_cost.expected_cost": lambda case: .5 * case.unit, "cost_scorer.decisions": None,
     "CostMatrix.costs": lambda case: case.unit * case.turn(BILL[case.K, case.M]),
@@ -367,9 +365,8 @@ ALSO = {  # public names of the modules that the flat API leaves where they are
     "cost_score": """cost_score_from_precision cost_score_from_rates f1_cost held_out_saving isocost_precision
         isocost_slope multiclass_cost_score""",
     "weighted_accuracy": "cost_weight hand_h_measure target_weight",
-    "metric_study": "cost_correlation rank_correlation weighted_spearman",
+    "metric_study": "cost_correlation rank_correlation",
     "outperformance": "outperformance_interval outperformance_value",
-    "planning": "required_sample_size",
     "curves": "curve_auc normalized_auc outperformance_curve_point sample_directed_binary_tree",
     "datasets": "available describe DataNotAvailable",
     "reproduce": "reproduces",

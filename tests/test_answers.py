@@ -133,9 +133,9 @@ WITHOUT = {  # why functions and classes have no line
         frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of panel_image
         scenario_words sections short_ladder summary_lines web_page why_no_map""",
     "how a picture is drawn: the pictures are asked": """contrast ensure_axes for_page ink label_lines
-        live_figure name_colors name_rows note readable save_figure slider""",
+        live_figure name_colors name_rows note readable save_figure slider sliders_of""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
-        data_set discover drawn_as_computed expected find listing load outcome_of rows run scoreboard
+        data_set discover drawn_as_computed errata expected find listing load outcome_of rows run scoreboard
         search_path select sheet state stored_claims unlisted writable""",
 }
 
@@ -180,7 +180,7 @@ SLIPS = {  # what is wrong, where, the text of the base, and what takes its plac
     "an end on the wrong side": ("bootstrap", "return -below, above\n", "return -above, above\n"),
     "ends a little short": ("bootstrap", "both, np.tile(tail, 2))", "both, np.tile(1.0001 * tail, 2))"),
     "weights forgotten": ("samples", '"sample_weight"), n)\n', '"sample_weight"), n) * 0 + 1\n'),
-    "clusters forgotten": ("bootstrap", "(rows, None) if cluster is None", "(rows, None) if True"),
+    "clusters forgotten": ("bootstrap", "(x[rows], None) if cluster is None", "(x[rows], None) if True"),
     "priors of the wrong side": (
         "decisions", "[1], priors, train_priors, classes)", "[1], train_priors, priors, classes)"),
     "folds in another order": (

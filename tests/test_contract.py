@@ -95,12 +95,12 @@ CONTRACT = {
         Certificate | met certified bound p_value needed to_frame
     """,
     "planning": """
-        required_sample_size paired_power
+        paired_power
         required_pairs(joint, costs, *, saving, power=0.8, confidence=0.95, method='auto', ...) -> int
         confidence_sequence(losses, *, bounds=None, costs=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
-        difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, first=None, second=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
+        difference_sequence(losses_a, losses_b, *, bounds=None, costs=None, clusters=None, largest_cluster=None, confidence=0.95) -> ConfidenceSequence
         ConfidenceSequence | low high mean confidence quantity notes first_outside to_frame plot
-        cost_alarm(losses, *, bounds=None, costs=None, limit=None, reference=None, false_alarms=0.05) -> CostAlarm
+        cost_alarm(losses, *, limit, bounds=None, costs=None, false_alarms=0.05) -> CostAlarm
         CostAlarm | capital limit bar false_alarms notes at to_frame plot
         check_rule(rule, y_true, values, costs=None, *, max_cost=None, min_rates=None, sample_weight=None, clusters=None, largest=None, heaviest=None, confidence=0.95) -> RuleCheck
         RuleCheck | verdict table drift n confidence notes exit_code to_frame
@@ -133,7 +133,7 @@ CONTRACT = {
         cost_weight target_weight weight_range_from_ranking hand_h_measure
     """,
     "metric_study": """
-        cost_correlation weighted_spearman rank_correlation
+        cost_correlation rank_correlation
     """,
     "outperformance": """
         outperformance(metric, value, prevalence, *, reference='uniform', ...)

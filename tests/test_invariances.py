@@ -40,15 +40,12 @@ NOT = {
                                    "own costs", "scores"], HANDS_OVER),
     **{name: dict.fromkeys(["rows", "rows by index"], IN_TIME)
        for name in ("confidence_sequence", "difference_sequence", "cost_alarm")},
-    "required_sample_size": {"classes": DRAWS, "decisions": DRAWS},
     "training_variation": {"rows": ANOTHER,
                            "rows by index": "estimators see the rows in the order in which they stand",
                            "models": PAIRS},
     "Scores": {"scores": HANDS_OVER}, "Posteriors": {"containers": HANDS_OVER,
                                                      "labels": "it keeps priors as they were said"},
     "plot_cost_curve": {"scores": "it draws them along the axis"},
-    "held_out_saving": {"weights": "an interval, for which a row that stands twice is two rows: it takes no "
-                                   "clusters that would say otherwise"},
     "bcost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     "bdelta_cost": dict.fromkeys(["classes", "decisions", "stack"], DRAWS),
     **{f"{use}[{name}]": dict.fromkeys(["classes", "decisions", "stack"], DRAWS)

@@ -59,7 +59,7 @@ def test_is_a_share_and_improves_with_the_rates(name, prevalence, fpr, fnr):
 
 @given(names, prevalences)
 def test_ends_of_the_range(name, prevalence):
-    low, high = op.metric_range(name, prevalence, **arguments(name))
+    low, high = METRICS[name].limits(prevalence, **op._arguments(METRICS[name], arguments(name)))
     worst, best = (low, high) if METRICS[name].greater_is_better else (high, low)
     assert op.outperformance(name, best, prevalence, **arguments(name)) == pytest.approx(1, abs=1e-6)
     assert op.outperformance(name, worst, prevalence, **arguments(name)) == pytest.approx(0, abs=1e-6)
@@ -148,7 +148,7 @@ def test_stacks_of_costs_broadcast(reference):
         assert len(set(expected)) == 3
         got = op.outperformance(name, 0.1, 0.3, costs=stack, reference=reference)
         np.testing.assert_allclose(got, expected)
-        low, high = op.metric_range(name, 0.3, costs=stack)
+        low, high = METRICS[name].limits(0.3, **op._arguments(METRICS[name], {"costs": stack}))
         assert low.shape == high.shape == (3,)
     back = op.outperformance_value("expected_cost", got, 0.3, costs=stack, reference=reference)
     assert back.shape == (3,)

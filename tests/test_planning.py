@@ -6,41 +6,14 @@ import pytest
 from scipy.stats import binom, multinomial, norm
 
 from cost_eval import planning as pl
-from cost_eval.bootstrap import difference, interval
-from cost_eval.confusion import JointCounts, confusion_counts
+from cost_eval.bootstrap import difference
+from cost_eval.confusion import JointCounts
 from cost_eval.costs import CostMatrix
 
 COSTS = np.array([[0, 1, 4.], [2, 0, 50], [1, 3, 0]])
 
 
 # sample size
-
-def test_first_guess_is_the_textbooks():
-    share = np.array([[.8, .05], [.01, .14]])
-    n = pl.required_sample_size(share, [[0, 1], [20, 0]], .2, method="z")
-    sd = np.sqrt(.05 * 1 + .01 * 400 - .25**2)
-    assert n == int(np.ceil((norm.ppf(.975) * sd / .2 / .25)**2))
-    # 1.96^2 x 9 / .01
-    assert pl.required_sample_size([[.9, .1], [0, 0]], [[0, 1], [1, 0]], method="z") == 3458
-    pilot = pl.required_sample_size(np.array([[80, 5], [1, 14]]), [[0, 1], [20, 0]], .2, method="z")
-    labelled = confusion_counts(["no"] * 85 + ["yes"] * 15, ["wait"] * 80 + ["act"] * 5 + ["wait"] + ["act"]
-                                * 14, classes=("no", "yes"), decision_labels=("wait", "act"))
-    costs = CostMatrix([[0, 20], [1, 0]], classes=("yes", "no"), decisions=("act", "wait"))
-    assert pilot == n == pl.required_sample_size(labelled, costs, .2, method="z")
-    assert pl.required_sample_size(share, [[0, 1], [20, 0]], .2, method="z", confidence=.8) < n / 2
-
-
-@pytest.mark.parametrize("miss, ratio, precision", [(.01, 20, .1), (.001, 1000, .5), (.001, 1000, 1.5),
-                                                    (.2, 1, .3)])
-@pytest.mark.parametrize("method", ["normal", "auto"])
-def test_sample_size_reaches_the_precision(miss, ratio, precision, method):
-    "Fresh test sets of the size found: the mean half width is the one asked for, also where (21.5) fails."
-    p, c = np.array([[.45, .05], [miss, .5 - miss]]), np.array([[0, 1.], [ratio, 0]])
-    n = pl.required_sample_size(p, c, precision, method=method, n_sets=400)
-    sets = np.random.default_rng(99).multinomial(n, p.ravel(), 400).reshape(-1, 2, 2)
-    found = interval(sets, c, method=method)
-    assert np.mean(found.high - found.low) / 2 / (p * c).sum() == pytest.approx(precision, rel=.15)
-
 
 # power
 
@@ -224,25 +197,8 @@ def against_pass():
     return p
 
 
-def test_planning_against_a_constant_asks_what_it_can_cost():
-    """Labels of decisions were lost on the way (`second='pass'` was refused), so a plan was for the test of
-    two models: .87 for .97, 1820 pairs for 939."""
-    p, few = against_pass(), {"n_sets": 200}
-    power = pl.paired_power(p, FRAUD, 1500, second="pass", **few)
-    tables = np.random.default_rng(5).multinomial(1500, p.ravel(), 400).reshape(-1, 2, 2, 2)
-    assert power == pytest.approx(difference(tables, FRAUD, second="pass").rejects.mean(), abs=.06)
-    assert power > difference(tables, FRAUD).rejects.mean() + .08
-    assert pl.required_pairs(p, FRAUD, saving=-.1, second="pass", **few) < 1200
-    with pytest.raises(ValueError, match="second: 'pass' is none of the decisions that it can take"):
-        pl.paired_power(p, FRAUD, 100, second="block")
-
-
 def test_priors_by_label_reach_the_interval_that_is_planned():
     share = {"genuine": .9, "fraud": .1}
-    by_label, by_place = (pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal",
-                                                  priors=q, n_sets=20) for q in (share, [.9, .1]))
-    assert by_label == by_place != pl.required_sample_size([[.7, .1], [.05, .15]], FRAUD, .5, method="normal",
-            n_sets=20)
     kept = {"n_sets": 50, "method": "normal"}
     assert 0 < pl.paired_power(against_pass(), FRAUD, 3000, priors=share, **kept) == pl.paired_power(
         against_pass(), FRAUD, 3000, priors=[.9, .1], **kept)

@@ -253,7 +253,7 @@ SAID_AS = {"joint": "counts", "decisions": "models", "posteriors": "models", "y_
            **dict.fromkeys(("sep", "decimal", "index_col"), "csv")}
 DRAWS_NOTHING = ("difference", "independent_difference", "interval", "loss_difference", "loss_interval",
                  "metric_interval", "paired_power", "required_pairs",
-                 "required_sample_size", "outperformance", "outperformance_value")
+                 "outperformance", "outperformance_value")
 TAKEN = {  # function.argument, and what is wrong elsewhere: why it is taken, or refused for another reason
     **{f"{name}.{parameter}": "read by methods that draw, below" for name in DRAWS_NOTHING
        for parameter in ("rng", "n_resamples", "n_samples")},
@@ -547,10 +547,6 @@ LIMITS = {
                                     from_(100)),
     "loss_interval n_resamples": (lambda v: bs.loss_interval([1, 2, 3.5], clusters=[0, 1, 2],
         method="percentile", n_resamples=v, rng=0), from_(100)),
-    "required_sample_size relative_precision": (lambda v: pl.required_sample_size(COUNTS, BILL, v,
-        method="z"), ([.01, 3], [0, INF, NAN])),
-    "required_sample_size n_sets": (lambda v: pl.required_sample_size(COUNTS, BILL, .5, n_sets=v,
-        method="normal", rng=0), from_(10)),
     "required_pairs power": (lambda v: pl.required_pairs(JOINT, BILL, saving=.5, power=v, method="normal",
         n_sets=20), ([.06, .99], [0, .05, 1, NAN])),
     "required_pairs saving": (lambda v: pl.required_pairs(JOINT, BILL, saving=v, method="normal", n_sets=20),
@@ -627,9 +623,6 @@ REFUSED = {
                                 "models.*: " + BY_NAME),
     "another library's decisions": (lambda: ce.losses(["a", "b"], arrow(), LETTERS),
                                     "decisions.*: " + BY_NAME),
-    "more than certain": (lambda: pl.required_sample_size([[.5, .6], [0, 0]], C), "probabilities"),
-    "nothing to be precise about": (lambda: pl.required_sample_size([[1., 0], [0, 0]], C),
-                                    "expected cost is 0"),
     "twice as certain": (lambda: ce.paired_power(2 * JOINT / JOINT.sum(), C, 10), "probabilities"),
     "a saving too small to be seen": (lambda: ce.required_pairs(JOINT / JOINT.sum(), C, saving=1e-6),
                                       r"10\^9"),

@@ -145,7 +145,7 @@ def test_a_threshold_in_the_name_of_a_row_is_the_one_that_decides():
         named, least = float(row.cell.partition("within ")[2].split()[0]), float(
             row.note.split()[2].rstrip(","))
         assert row.margin == pytest.approx(named - least, abs=5.1e-5)
-    assert rows["outcome"].tolist() == ["undecided", "contradicted"]
+    assert rows["outcome"].tolist() == ["reading", "reading"]
 
 
 def test_what_is_computed_otherwise_than_told_is_no_agreement():

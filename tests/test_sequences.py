@@ -195,7 +195,6 @@ test_bad_input = refuses([
     (lambda: pl.confidence_sequence(X, bounds=(np.zeros(4), np.ones(4))), "bounds: .*shape"),
     (lambda: pl.difference_sequence(X, X[:3], bounds=(-1, 1)), "losses_b: 3 losses"),
     (lambda: pl.difference_sequence([2, 3], [0, 0], bounds=(-1, 1)), "losses_a - losses_b: 2 at position 0"),
-    (lambda: pl.cost_alarm(X, bounds=(0, 1), reference=[0, np.nan]), "reference"),
 ])
 
 
@@ -220,7 +219,8 @@ def test_false_alarms_are_as_rare_as_promised_and_a_late_rise_is_noticed():
     for _ in range(60):
         old, x = rng.choice([0, 1, 20.], (2, 2000), p=[.93, .05, .02])
         false += pl.cost_alarm(x, bounds=(0, 20), limit=.45, false_alarms=.2).at is not None
-        false += pl.cost_alarm(x, bounds=(0, 20), reference=old, false_alarms=.2).at is not None
+        learned = loss_interval(old, bounds=(0, 20), method="betting", confidence=.8).high
+        false += pl.cost_alarm(x, bounds=(0, 20), limit=learned, false_alarms=.1).at is not None
     assert false / 120 <= .2
     for _ in range(20):
         x = np.concatenate([rng.random(3000) < .1, rng.random(1000) < .3]) * 1.
@@ -229,7 +229,6 @@ def test_false_alarms_are_as_rare_as_promised_and_a_late_rise_is_noticed():
     steady = pl.cost_alarm(x, bounds=(0, 1), limit=.12)
     assert steady.bar == 20 and "rings after" in repr(steady) and steady.plot().get_yscale() == "log"
     assert steady.to_frame().shape[0] == 4000 and pl.cost_alarm(x[:2000], bounds=(0, 1), limit=.2).at is None
-    assert pl.cost_alarm(x, bounds=(0, 2), reference=x[:3000]).bar == 40
 
 
 def test_the_mix_of_classes_may_change_where_each_has_its_limit():
@@ -245,17 +244,14 @@ def test_the_mix_of_classes_may_change_where_each_has_its_limit():
 OWN = ExampleCosts(fp=1, fn=np.r_[np.linspace(2, 30, 199), 40], classes=["genuine", "fraud"])
 
 
-@pytest.mark.parametrize("costs, second, ends", [
-    ([[0, 1], [20, 0]], None, (-20, 20)), ([[0, 1], [20, 0]], 0, (-20, 1)),
-    ({"fp": 1, "fn": 20}, 1, (-1, 20)),
-    (OWN, None, (-40, 40)), (OWN, "genuine", (-40, 1)),
+@pytest.mark.parametrize("costs, ends", [
+    ([[0, 1], [20, 0]], (-20, 20)), ({"fp": 1, "fn": 20}, (-20, 20)), (OWN, (-40, 40)),
 ])
-def test_sequences_and_alarms_ask_the_costs_what_can_occur(costs, second, ends):
-    "Each of them took only `bounds=`, which a user had to work out; against a constant it is not symmetric."
+def test_sequences_and_alarms_ask_the_costs_what_can_occur(costs, ends):
+    "Each of them took only `bounds=`, which a user had to work out."
     rng = np.random.default_rng(3)
     a, b = rng.choice([0, 1], 200), np.zeros(200)
-    assert pl.difference_sequence(a, b, costs=costs, second=second) == pl.difference_sequence(a, b,
-            bounds=ends)
+    assert pl.difference_sequence(a, b, costs=costs) == pl.difference_sequence(a, b, bounds=ends)
     high = max(ends[1], -ends[0])
     assert pl.confidence_sequence(a, costs=costs) == pl.confidence_sequence(a, bounds=(0, high))
     assert pl.cost_alarm(a, costs=costs, limit=.2) == pl.cost_alarm(a, bounds=(0, high), limit=.2)
@@ -268,5 +264,3 @@ def test_bounds_or_costs():
         for function, more in ((pl.confidence_sequence, {}), (pl.cost_alarm, {"limit": .5})):
             with pytest.raises(ValueError, match=said):
                 function([0., 1, 0], **options, **more)
-    with pytest.raises(ValueError, match="first, second: decisions of the costs, but costs= was not given"):
-        pl.difference_sequence([0., 1], [0, 0], bounds=(-1, 1), first=0)
