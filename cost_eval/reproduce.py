@@ -872,7 +872,8 @@ def run_item(
         table = beside_published(item, done, budget)
         figures = _named(done.figure) if draw else {}
         _close(figures)
-        outcome = {"state": "ran", "table": table, "figures": figures, "note": done.note or _said_of(item.name, "note")}
+        note = done.note or _said_of(item.name, "note")
+        outcome = {"state": "ran", "table": table, "figures": figures, "note": note}
     except Exception as error:
         outcome = {"state": "failed", "note": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
     return replace(result, **outcome, seconds=time.perf_counter() - start)

@@ -133,9 +133,9 @@ WITHOUT = {  # why functions and classes have no line
         frame_html gap_lines grave_first has_ratio markdown_page model_color panels_of panel_image
         scenario_words sections short_ladder summary_lines web_page why_no_map""",
     "how a picture is drawn: the pictures are asked": """contrast ensure_axes for_page ink label_lines
-        live_figure name_colors name_rows note readable save_figure slider sliders_of""",
+        live_figure name_colors name_rows note panels readable save_figure slider sliders_of""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
-        data_set discover drawn_as_computed errata expected find listing load outcome_of rows run scoreboard
+        data_set discover errata expected find listing load outcome_of printed_numbers rows run scoreboard
         search_path select sheet state stored_claims unlisted writable""",
 }
 
