@@ -533,8 +533,7 @@ def _measure(y, scores, threshold, top) -> tuple:
     }
     values |= {name: score(values[of]) for name, (of, score) in _follows(pi, share).items()}
     for name, curve in (("PRC", pr), ("lift", lift)):
-        area = curve.auc()
-        values[f"OPS(AUC) of {name}"] = outperformance_curve_auc(curve.kind, area, pi, n_curves=1 << 13)
+        values[f"OPS(AUC) of {name}"] = outperformance_curve_auc(curve.kind, curve.auc(), pi, n_curves=8192)
     return values, (pr, lift)
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #84a69d9e
@@ -595,8 +594,7 @@ def train(data, data_dir=None, budget="quick", part=1.0, settings="small steps")
     trange = optional_import("tqdm", extra="book").trange
     seeds = trange(_SPLITS[data][budget], desc=f"training on {data}", leave=False, disable=None)
     splits = [_fit_split(data, data_dir, seed, part, settings) for seed in seeds]
-    names = splits[0][0][0]
-    values = {name: np.array([[of[name] for of, _ in split] for split in splits]) for name in names}
+    values = {n: np.array([[of[n] for of, _ in split] for split in splits]) for n in splits[0][0][0]}
     curves = [[pair for _, pair in split] for split in splits]
     heights = np.array([[[c.at(_GRID)[0] for c in pair] for pair in split] for split in curves])
     scores = np.array([[[outperformance_curve(c)[1] for c in pair] for pair in split] for split in curves])
