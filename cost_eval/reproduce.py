@@ -14,7 +14,7 @@ from .core import DataFrame, Numbers, Row
 # %% auto #0
 __all__ = ['OUTCOMES', 'GROUPS', 'HOW', 'MARKS', 'BUDGETS', 'SHOWN', 'COLUMNS', 'ITEMS', 'CLAIMS', 'published', 'printed_numbers',
            'errata', 'expected', 'Margin', 'compare', 'outcome_of', 'unlisted', 'Reproduction', 'Item', 'reproduces',
-           'ItemResult', 'beside_published', 'run_item', 'discover', 'by_author', 'select', 'run', 'writable', 'rows',
+           'ItemResult', 'beside_published', 'run_item', 'discover', 'by_author', 'select', 'run', 'rows',
            'stored_rows', 'board', 'places', 'by_paper', 'moved', 'scoreboard', 'sheet', 'listing', 'Record',
            'stored_claims', 'claim']
 
@@ -760,19 +760,13 @@ def _words(counts: Mapping[str, int]) -> str:
 
 def _compared(table) -> str:
     "A comparison to be read: what is true or false in words, digits as far as they count, no empty column."
-    defined = table["kind"] == "definition"
-    said = (table["kind"] == "statement") | (defined & table.loc[defined, "published"].isin([0, 1]).all())
-    truth = said & (table["tolerance"] == 0.5) & table["published"].isin([0, 1])
-    word = lambda value: "" if np.isnan(value) else "true" if value else "false"
     shown = table[SHOWN].drop(columns="kind").astype(object)
     shown["how"] = shown["how"].replace("as the text says", "")
-    shown["published"] = [word(v) if t else _number(v) for v, t in zip(table["published"], truth)]
-    for name in ("ours", "with_cause"):
-        both = zip(table[name], table["tolerance"], truth)
-        shown[name] = [word(v) if t and v in (0, 1) else _rounded(v, tolerance) for v, tolerance, t in both]
+    shown[["published", "ours"]] = [_pair(row) for row in table.to_dict("records")]
+    shown["with_cause"] = [_rounded(*pair) for pair in zip(table["with_cause"], table["tolerance"])]
     for name in ("tolerance", "resolution"):
-        words = [f"{float(f'{v:.2g}'):,g}" if v > 0 else "" for v in table[name]]
-        shown[name] = ["" if t and name == "tolerance" else w for w, t in zip(words, truth)]
+        shown[name] = [f"{float(f'{v:.2g}'):,g}" if v > 0 else "" for v in table[name]]
+    shown.loc[shown["published"].isin(["true", "false"]), "tolerance"] = ""
     shown = shown.loc[:, (shown != "").any()].rename(columns=lambda name: name.replace("_", " "))
     with pandas().option_context("display.max_colwidth", None):
         return shown.to_html(index=False)
@@ -999,7 +993,11 @@ def run(
     discover()
     chosen = select(items)
     if out is not None:
-        writable(out)
+        try:
+            Path(out).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            said = f"out: cannot write to {str(out)!r} ({error.strerror}); name a directory of yours"
+            raise ValueError(said) from None
     tasks = (joblib.delayed(_run_group)(group, budget, data_dir, out) for group in _groups(chosen))
     done = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
     found = {r.name: r for r in _watch(chain.from_iterable(done), len(chosen), progress)}
@@ -1025,37 +1023,6 @@ def _run_group(group, budget, data_dir, out) -> list:
         if out is not None:
             _write_item(results[-1], Path(out))
     return results
-
-
-def writable(out: str | Path) -> Path:
-    """A directory that can be written to, made if need be.
-
-    Parameters
-    ----------
-    out : path
-        the directory
-
-    Returns
-    -------
-    Path
-        the same
-
-    Raises
-    ------
-    ValueError
-        For a file, or a place without permission.
-    """
-    out = Path(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / f".writable-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ValueError(
-            f"out: cannot write to {str(out)!r} ({error.strerror}); name a directory of yours"
-        ) from None
-    return out
 
 
 def _write_item(result, out) -> None:
@@ -1512,7 +1479,8 @@ def _pair(row) -> tuple[str, ...]:
     "What is printed and ours, in words where it is true or false."
     if row["kind"] == "number" or row["published"] not in (0, 1) or row["tolerance"] != 0.5:
         return _number(row["published"]), _rounded(row["ours"], row["tolerance"])
-    return tuple("true" if row[name] else "false" for name in ("published", "ours"))
+    words = {0.0: "false", 1.0: "true"}
+    return words[row["published"]], words.get(row["ours"], _number(row["ours"]))
 
 # %% ../nbs/91_reproduce.ipynb #claims09
 CLAIMS = Path(str(files("cost_eval"))) / "reproductions" / "claims.csv"

@@ -136,7 +136,7 @@ WITHOUT = {  # why functions and classes have no line
         live_figure name_colors name_rows note panels readable save_figure slider sliders_of""",
     "data and boards: run_item, fetch, by_paper, moved and the shell are asked": """available board cache_dir
         data_set discover errata expected find listing load outcome_of printed_numbers rows run scoreboard
-        search_path select sheet state stored_claims unlisted writable""",
+        search_path select sheet state stored_claims unlisted""",
 }
 
 
