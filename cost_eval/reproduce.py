@@ -1150,7 +1150,7 @@ def places(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame
 
 
 def by_paper(results: Sequence[ItemResult] | DataFrame | None = None) -> DataFrame:
-    """The board by paper: what became of its rows, in five groups that add up, and the cells of heat maps apart.
+    """The board by paper: its rows in five groups that add up, and the cells of heat maps apart.
 
     Parameters
     ----------
@@ -1218,7 +1218,7 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
 
 
 def _off(both, budgets) -> dict:
-    "Which rows, one of each side or NaN, differ: in outcome, how, print, ours, or what these were decided by."
+    "Which rows, one of each side or NaN, differ: in outcome, how, print, ours, or what decided these."
     known = [(*key, budgets[key[0]]) for key in zip(both["item"], both["cell"])]
     lists = _expected_ranges(), set(_may_be_undecided())
     own, free = (np.array([key in listed for key in known], bool) for listed in lists)

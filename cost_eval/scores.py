@@ -145,8 +145,8 @@ def auc_interval(
     Examples
     --------
     >>> y = [0] * 50 + [1] * 30
-    >>> auc_interval(y, range(80))
-    AucInterval(auc=1.0, low=0.8842967315403884, high=1.0)
+    >>> [round(float(end), 4) for end in auc_interval(y, range(80))]
+    [1.0, 0.8843, 1.0]
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight, clusters=clusters)
     y = check_binary(y_true)

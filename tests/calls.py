@@ -636,7 +636,6 @@ REPORT = {
         p.y, p.models(), p.costs, folds=np.arange(p.n) % 3, ids=p.index, draws=2,
         rule={"a": "bayes", "b": "calibrated"}, rng=1).then(tables),
     "Report.to_dict": lambda p: Call(p.report),
-    "Report.metrics": lambda p: Call(p.report),
     "Report.summary": lambda p: Call(p.report).then(written),
     "Report.to_html": lambda p: Call(p.report, title="cases", currency="euros", per_year=1000.).then(written),
     "Report.to_markdown": lambda p: Call(p.other_report).then(written),
@@ -781,8 +780,8 @@ PAPERS = {
     }),
 }
 WIDGETS = ("interval", "capacity", "luck", "isocost", "tree_curves", "loan", "metric_study", "missing",
-           "outperformance", "power", "stopping", "expected_cost", "two_scores", "repeats",
-           "effective_weight", "ranking")
+           "outperformance", "stopping", "expected_cost", "two_scores", "repeats",
+           "ranking")
 DOORS = {
     "main evaluate": lambda p: {
         what: Call(p.files, [command(p, *more, "--json", "@all.json")], ["all.json"]).by(shell) for what, more in one_of(said(p), p).items()},

@@ -16,7 +16,7 @@ from cost_eval import report as report_module
 from cost_eval.bootstrap import difference, independent_difference, interval, loss_difference, loss_interval
 from asked import best_of, simultaneous_differences
 from cost_eval.confusion import confusion_counts, joint_counts
-from cost_eval.costs import CostMatrix, ExampleCosts, losses
+from cost_eval.costs import CostMatrix, ExampleCosts, attainable, losses
 from cost_eval.decisions import bayes_decisions, best_threshold
 from cost_eval.metrics import expected_cost, normalized_expected_cost
 from cost_eval.page import answers
@@ -775,8 +775,10 @@ def test_draws_of_scores_are_tested_one_by_one():
     assert np.allclose(row[["low", "high"]].to_numpy(float), _middle(alone.low, alone.high), atol=1e-12)
     assert np.isclose(row["cost"], alone.mean.mean())
     constant = np.full(len(y), found.decisions.index(int(found.against_constant["against"][0][-1])))
-    joint = np.stack([joint_counts(y, constant, d, classes=[0, 1]).array for d in draws])
-    single = difference(joint, [[0, 1], [5, 0]], first=constant[0], confidence=1 - 0.05 / 2 / 2)
+    prices = np.array([[0, 1], [5, 0]])
+    ends = attainable(prices, int(constant[0]), [0, 1])
+    each = [loss_difference(prices[y, constant], prices[y, d], bounds=ends, confidence=1 - 0.05 / 2 / 2) for d in draws]
+    single = pd.concat([one.to_frame() for one in each])
     saving = found.against_constant.set_index("model").loc["s"]
     low, high = _middle(single.low, single.high)
     assert np.allclose(saving[["low", "high"]].to_numpy(float), [low, high], atol=1e-12)

@@ -373,7 +373,7 @@ def turned(text):
     "A table of Markdown that has more columns than a page has room for, with its columns as rows."
     found = re.match(r"(?:\|.*\n)+", text)
     rows = [re.split(r"\s*(?<!\\)\|\s*", line)[1:-1] for line in found[0].splitlines()] if found else []
-    if len(rows) < 3 or not len(rows) < len(rows[0]) > 9:
+    if len(rows) < 3 or not len(rows) <= len(rows[0]) > 6:
         return text
     head, *below = zip(rows[0], *rows[2:])
     rule = ["---", *["---:"] * len(rows[2:])]
