@@ -140,8 +140,8 @@ def printed_numbers(paper: str, item: str) -> dict[str, float]:
 
     Examples
     --------
-    >>> printed_numbers("weighted_accuracy", "constants")["n_tot"]
-    200.0
+    >>> printed_numbers("weighted_accuracy", "constants")["N_tot of Algorithm 1"]
+    400.0
     """
     table = published(paper, item)
     return dict(zip(table["cell"], table["published"]))

@@ -297,14 +297,14 @@ def _plot_heat_maps(table, title: str = ""):
     def draw(ax, name):
         plot_correlation_map(table, name, ax=ax)
         ax.tick_params(labelsize=8, labelbottom=name in lowest)
-        ax.set(xlabel="", ylabel="")
+        ax.set(xlabel="prevalence $r_+$" if name in lowest else "", ylabel="")
         ax.title.set_fontsize(9)
+        ax.xaxis.label.set_fontsize(9)
         for number in ax.collections:  # in their cells: nothing makes room for them
             number.set_in_layout(False)
 
     fig = panels(draw, names, min(3, len(names)), (7.4, 2), sharex=True, sharey=True)
     used, spare = fig.axes[: len(names)], fig.axes[len(names) :]
-    fig.supxlabel("prevalence $r_+$", fontsize=9)
     fig.supylabel("weight $r_C$", fontsize=9)
     fig.suptitle(title, fontsize=10)
     place = {"cax": spare[0].inset_axes([0, 0.5, 1, 0.1])} if spare else {"ax": used}
