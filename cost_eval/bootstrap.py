@@ -1527,10 +1527,6 @@ class _Side(NamedTuple):
     a: np.ndarray
     b: np.ndarray
 
-    def times(self, factor):
-        "In other units of size."
-        return self._replace(whole=self.whole * factor, a=self.a * factor, b=self.b * factor)
-
     def of(self, n, a, b):
         "The units of a stratum, and those that can come."
         seen, large = n > 0, int(self.n.sum())
@@ -1668,7 +1664,8 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     if bounds is None or heavy is not None:
         ranges = None
     elif alike:
-        ranges = [[side.times(1 / size) for side in sides] for sides in ranges]
+        in_sizes = lambda s: s._replace(whole=s.whole / size, a=s.a / size, b=s.b / size)
+        ranges = [[*map(in_sizes, sides)] for sides in ranges]
     a, b = a / size, None if alike else b
     return Sample(m, a, b, unit, kind, None, worst, _sizes(most), ranges), notes
 

@@ -44,7 +44,8 @@ import numpy as np
 from scipy import stats
 
 from . import datasets
-from .core import check_choice, every_digit, optional_import, pandas, stored_lines, unknown_name
+from .core import check_choice, every_digit, optional_import, pandas, pyplot
+from .core import stored_lines, unknown_name
 from .plotting import save_figure, use_style
 
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
@@ -153,7 +154,6 @@ def _stored(name, **options) -> DataFrame:
         return pandas().read_csv(file, **every_digit(pandas()) | options)
 
 
-_ABOUT = ("basis", "trivial", "note", "reason")  # what is known of a row beforehand
 _TEXT: dict = {"dtype": str, "keep_default_na": False}
 
 
@@ -161,12 +161,8 @@ _TEXT: dict = {"dtype": str, "keep_default_na": False}
 def _read_published(paper) -> DataFrame:
     "All of a paper's published numbers, read once."
     table = _stored(f"{paper}.csv", **_TEXT)
-    if "kind" not in table:
-        table.insert(2, "kind", "number")
     table.insert(4, "decimals", [len(text.partition(".")[2]) for text in table["published"]])
     table["published"] = [float(text) if text else np.nan for text in table["published"]]
-    for name in _ABOUT:
-        table[name] = table[name] if name in table else ""
     table["trivial"] = [tuple(map(float, text.split(";"))) if text else () for text in table["trivial"]]
     ranges = _expected_ranges()
     keys = [(f"{paper}/{item}", cell) for item, cell in zip(table["item"], table["cell"])]
@@ -329,7 +325,9 @@ def compare(
     trivial = trivial if isinstance(trivial, Mapping) else {"*": trivial} if trivial is not None else {}
     alternatives = _known_of(published, "trivial") | _by_cell("trivial", trivial, cells)
     mended = _by_cell("with_cause", with_cause or {}, cells)
-    ranges = _ranges(published) | _by_cell("expected", expected or {}, cells)
+    ends = (published.get(end, [np.nan] * len(cells)) for end in ("low", "high"))
+    ranges = {cell: (low, high) for cell, low, high in zip(cells, *ends) if low == low}
+    ranges |= _by_cell("expected", expected or {}, cells)
     bases = _known_of(published, "basis") | _by_cell("basis", basis or {}, cells)
     remarks = _known_of(published, "note") | _by_cell("notes", notes or {}, cells)
     allowed = _known_of(published, "reason")  # why a row may stay open; one without a reason fails the run
@@ -338,8 +336,7 @@ def compare(
     ways |= _by_cell("how", how or {}, cells)
     for way in ways.values():
         check_choice(way, list(HOW), "how")
-    kinds = published["kind"] if "kind" in published else ["number"] * len(cells)
-    rows = []
+    kinds, rows = published.get("kind", ["number"] * len(cells)), []
     for cell, kind, value, decimals in zip(cells, kinds, published["published"], published["decimals"]):
         half_unit = 0.5 * 10.0 ** -int(decimals)
         row = _row(kind, value, half_unit, ours.get(cell), errors.get(cell, 0.0), alternatives.get(cell))
@@ -417,10 +414,8 @@ def _whose_noise(row) -> str:
     "Why a row is undecided."
     if row["outcome"] != "undecided":
         return ""
-    if not row["repetitions"]:
-        return "undecided: our own error is too large"
-    few = row["repetitions"] < 20
-    return "undecided: fewer than 20 runs of ours" if few else "undecided: one printed run scatters too much"
+    ours = "fewer than 20 runs of ours" if row["repetitions"] else "our own error is too large"
+    return f"undecided: {ours if row['repetitions'] < 20 else 'one printed run scatters too much'}"
 
 
 def _row(kind, published, half_unit, value, error, trivial) -> dict:
@@ -457,14 +452,6 @@ def _statement(margin: Margin) -> dict:
     value, error = float(margin.value), float(margin.error)
     resolution = 3 * error / abs(value) if value else (np.inf if error else 0.0)
     return {"ours": float(value > 0), "tolerance": 0.5, "resolution": resolution, "margin": value}
-
-
-def _ranges(published) -> dict:
-    "cell -> (low, high), of the cells that have them."
-    if "low" not in published:
-        return {}
-    known = published[published["low"].notna()]
-    return {cell: (low, high) for cell, low, high in zip(known["cell"], known["low"], known["high"])}
 
 
 def _compete(rows, causes, cells) -> dict:
@@ -785,21 +772,15 @@ def _number(value) -> str:
 
 
 def _named(figure) -> dict:
-    "Suffix of the file -> Figure, which is drawn now."
+    "Suffix of the file -> Figure, which is drawn now; pyplot forgets it, so that it is not drawn twice."
     if callable(figure):
         use_style()
         figure = figure()
-    if figure is None:
-        return {}
-    return {f"-{name}": one for name, one in figure.items()} if isinstance(figure, Mapping) else {"": figure}
-
-
-def _close(figures: dict):
-    "Tell pyplot to forget figures, so that they are drawn once and where they belong; they stay usable."
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot:
-        for figure in figures.values():
-            pyplot.close(figure)
+    several = isinstance(figure, Mapping)
+    found = {f"-{name}": one for name, one in figure.items()} if several else {"": figure} if figure else {}
+    for one in found.values():
+        pyplot().close(one)
+    return found
 
 
 def beside_published(item: Item, done: Reproduction, budget: Literal["quick", "full"] = "quick") -> DataFrame:
@@ -865,7 +846,6 @@ def run_item(
         done = done if isinstance(done, Reproduction) else Reproduction(done)
         table = beside_published(item, done, budget)
         figures = _named(done.figure) if draw else {}
-        _close(figures)
         note = done.note or _said_of(item.name, "note")
         outcome = {"state": "ran", "table": table, "figures": figures, "note": note}
     except Exception as error:
@@ -1233,7 +1213,8 @@ def _off(both, budgets) -> dict:
     error = np.where(exact, 0, np.hypot(*(_error(side, half_unit) for side in sides)))
     far = (now["ours"] - before["ours"]).abs() > 4 * error + 1e-6 * before["ours"].abs() + 1e-9
     far |= now["ours"].isna() != before["ours"].isna()
-    alike = met & ~(own | free) & both["item"].map(_takes_no_budget)
+    whole = [n for n, item in ITEMS.items() if "budget" not in inspect.signature(item.function).parameters]
+    alike = met & ~(own | free) & both["item"].isin(whole)
     within, decided = np.where(exact, 1e-6, 0.05), {}
     for name in ("margin", "tolerance", "resolution", "with_cause"):
         one, other = (side[name].astype(float).fillna(-1.0) for side in sides)
@@ -1244,11 +1225,6 @@ def _off(both, budgets) -> dict:
         "published": met & (now["published"].fillna(np.inf) != before["published"].fillna(np.inf)),
         "ours": met & far & ~(unsure | own | now["published"].isna()),
     }
-
-
-def _takes_no_budget(name) -> bool:
-    "Does the quick budget give an item the rows of the full one?"
-    return name in ITEMS and "budget" not in inspect.signature(ITEMS[name].function).parameters
 
 
 def _half_units(rows) -> np.ndarray:
