@@ -397,7 +397,7 @@ def spread(runs) -> Margin:
     "Mean and standard error of values of the runs (R, ...), without runs that lack one."
     runs = np.asarray(runs, float)
     error = np.nanstd(runs, axis=0, ddof=1) / np.sqrt(np.isfinite(runs).sum(axis=0))
-    return Margin(np.nanmean(runs, axis=0), error)
+    return Margin(np.nanmean(runs, axis=0).item(), error.item())
 
 
 def _plot_spread(item, each, label):
