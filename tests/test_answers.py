@@ -186,14 +186,14 @@ SLIPS = {  # what is wrong, where, the text of the base, and what takes its plac
     "folds in another order": (
         "decisions", "= np.arange(len(y)) % folds", "= np.arange(len(y))[::-1] % folds"),
     "columns swapped": (
-        "report", "d, found.low, found.high, found.p_value", "d, found.high, found.low, found.p_value"),
+        "report", "found.estimate, found.low, found.high, np", "found.estimate, found.high, found.low, np"),
     "a refusal dropped": (
         "core", '(confidence, "confidence", 0, 1, ', '(confidence, "confidence", -2, 2, '),
     "ties apart": ("confusion", "np.append(scores[1:] != scores[:-1], True)", "np.ones(len(scores), bool)"),
-    "a sign": ("metrics", "return 2 * counts.determinant / (", "return -2 * counts.determinant / ("),
+    "a sign": ("metrics", "counts.tp * counts.tn - counts.fp * counts.fn\n", "counts.fp * counts.fn - counts.tp * counts.tn\n"),
     "another seed": ("core", "return np.random.default_rng(rng)", "return np.random.default_rng(1)"),
     "a file read otherwise": ("policies", "is None else float(stored)", "is None else round(float(stored))"),
-    "percent in the shell": ("__main__", "part == text.strip() else 100)", "part == text.strip() else 10)"),
+    "percent in the shell": ("core", "part == text.strip() else 100)", "part == text.strip() else 10)"),
 }
 
 
