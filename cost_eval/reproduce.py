@@ -1190,10 +1190,9 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     stored = stored_rows()
     stored = stored[stored["item"].isin(list(budgets))]
     both = rows(ran).merge(stored, how="outer", on=["item", "cell"], suffixes=(" now", " stored"))
-    found: list = []
-    for what, off in _off(both, budgets).items():
-        pair = both.loc[off, ["item", "cell", f"{what} stored", f"{what} now"]]
-        found += [(item, cell, what, before, now) for item, cell, before, now in pair.to_numpy(object)]
+    pick = lambda what: ["item", "cell", f"{what} stored", f"{what} now"]
+    pairs = {what: both.loc[off, pick(what)] for what, off in _off(both, budgets).items()}
+    found = [(*row[:2], what, *row[2:]) for what, pair in pairs.items() for row in pair.to_numpy(object)]
     return pandas().DataFrame(found, columns=["item", "cell", "what", "stored", "now"])
 
 
