@@ -209,9 +209,10 @@ def test_per_thousand_and_spread_by_loops():
     each = paper.per_thousand(runs, lambda run: run)
     assert each[1, 4] == pytest.approx(1000 * runs[1][:, 40:50].mean())
     assert paper.per_thousand([run.mean(axis=0) for run in runs], lambda run: run) == pytest.approx(each)
-    mean, error = paper.spread(each)
-    assert mean[2] == pytest.approx(each[:, 2].mean()) and error[2] == pytest.approx(each[:,
-            2].std(ddof=1) / 3**.5)
+    mean, error = paper.spread(each[:, 2])
+    assert mean == pytest.approx(each[:, 2].mean()) and error == pytest.approx(each[:, 2].std(ddof=1) / 3**.5)
+    lacking = paper.spread([1., np.nan, 3.])
+    assert lacking == (2., pytest.approx(1.))
 
 
 # Power

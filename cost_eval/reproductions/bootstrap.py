@@ -394,7 +394,7 @@ def against_runs(item, each, label, note) -> Reproduction:
 
 
 def spread(runs) -> Margin:
-    "Mean and standard error of values of the runs (R, ...), without runs that lack one."
+    "Mean and standard error of values of the runs (R,), without runs that lack one."
     runs = np.asarray(runs, float)
     error = np.nanstd(runs, axis=0, ddof=1) / np.sqrt(np.isfinite(runs).sum(axis=0))
     return Margin(np.nanmean(runs, axis=0).item(), error.item())
