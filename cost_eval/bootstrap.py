@@ -1586,14 +1586,14 @@ def _outermost(x, y):
     return [ends[0], *between(*ends, np.arange(len(x))), ends[1]]
 
 
-def _stratum(x, limits, w, cluster, heaviest):
+def _stratum(x, limits, w, cluster, heaviest, ranged):
     """Units (n, a, b) of one stratum, the large ones first, with two that can occur: the heaviest, at the
-    least and largest loss; and both sides of what each can be worth, if no heavier one can.
+    least and largest loss; and both sides of what each can be worth, if it has a range of its own.
     """
     whole = lambda values: w * values if cluster is None else np.bincount(cluster, w * values)
     a, b = whole(x), w if cluster is None else np.bincount(cluster, w)
     sides, large = None, np.arange(0)
-    if heaviest is None:
+    if ranged:
         origin = np.clip(0.0, limits[0].min(), limits[1].max())
         sides, large = _sides(a, b, [whole(end) for end in limits], origin)
     first, a, b = (a[large], b[large]), np.delete(a, large), np.delete(b, large)
@@ -1634,6 +1634,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     unit, scale = power_of_two(limits.ravel(), -1), power_of_two(w, -1)
     x, limits, w, heavy = x / unit, limits / unit, w / scale, None if heaviest is None else heaviest / scale
     parts, ranges, worst, most, count = [], [], [], [], 0
+    ranged = not (bounds is None or heavy is not None or isinstance(bounds, Mapping))
     for s in range(len(share)):
         rows = np.flatnonzero(code == s) if len(share) > 1 else slice(None)
         units, own = (x[rows], None) if cluster is None else numbered(cluster[rows], ascending=True)
@@ -1641,7 +1642,7 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
             raise TooFew("clusters: at least 2 examples (clusters) of positive weight are needed, got 1")
         count += len(units)
         ends = at(rows) if share[s] == 1 else np.sort(share[s] * at(rows), 0)
-        units, sides = _stratum(share[s] * x[rows], ends, w[rows], own, heavy)
+        units, sides = _stratum(share[s] * x[rows], ends, w[rows], own, heavy, ranged)
         parts.append(units)
         ranges.append(sides)
         if bounds is not None and heavy is None:
@@ -1661,13 +1662,11 @@ def _loss_sample(x, sample_weight, clusters, bounds, strata, shares, heaviest, n
     size, powers = b.max() if alike else 1.0, np.array([2, 3])
     kind = "range seen" if bounds is None else kind
     worst = np.array(worst) * np.abs(share[:, None] / size) ** powers if worst else None
-    if bounds is None or heavy is not None:
-        ranges = None
-    elif alike:
+    if ranged and alike:
         in_sizes = lambda s: s._replace(whole=s.whole / size, a=s.a / size, b=s.b / size)
         ranges = [[*map(in_sizes, sides)] for sides in ranges]
     a, b = a / size, None if alike else b
-    return Sample(m, a, b, unit, kind, None, worst, _sizes(most), ranges), notes
+    return Sample(m, a, b, unit, kind, None, worst, _sizes(most), ranges if ranged else None), notes
 
 
 def _most(x, limits, w, cluster):
@@ -1733,10 +1732,11 @@ def loss_interval(
         part of the examples
     bounds : (float, float), (array, array) or mapping, optional
         smallest and largest loss that can occur (`attainable` tells them), of all examples or of each (N,),
-        or label of `strata` -> the two; by default the range seen, which proves nothing
+        or label of `strata` -> the two, where it is drawn which units a stratum has: any can then weigh as
+        much as its heaviest; by default the range seen, which proves nothing
     heaviest : float, optional
         weight of the heaviest unit (example or cluster) that can occur; by default units weigh what these do,
-        and each can cost at most its own `bounds`, (20.8). Where
+        and each can cost at most its own `bounds`, (20.8), but for those of `strata`. Where
         clusters are random batches of many units, that of one of these
     method : str, default "auto"
         a key of `METHODS`; "auto" is that of `interval`

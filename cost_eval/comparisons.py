@@ -140,23 +140,20 @@ class Mean(NamedTuple):
         return counts[used], self.sign * levels[used] * self.losses.priors[used, None]
 
     def strata(self, first: int, drawn: bool) -> tuple:
-        """Values, strata (from `first` on), weights, clusters and ends of rows; shares of strata. Which rows
-        are of a class is `drawn` by chance, too, so that any row's costs could have come.
+        """Values, strata (from `first` on), weights and clusters of rows; shares of strata; ends of rows, or of
+        strata where it is `drawn` which rows are here (with priors, or of a class): any could have come.
         """
         units, kept, (low, high) = self.losses, self.losses.kept, self.ends
         columns = units.weight if units.stratified else units.mass_at_priors, units.clusters
         code = first + (units.y if units.stratified else np.zeros_like(units.y))
-        shares, ends = {first: self.sign}, None
+        shares, ends = {first: self.sign}, {first: (low[units.can_come].min(), high[units.can_come].max())}
         if units.stratified:
             shares = {first + k: self.sign * p for k, p in enumerate(units.priors) if p > 0}
-        if self.can is not None and not (drawn and units.stratified):
-            ends = units.attainable_of_rows(*self.can)
-        if ends is None and units.stratified:
-            ends = low[units.y[kept]], high[units.y[kept]]
-        elif ends is None:
-            ends = low[units.can_come].min(), high[units.can_come].max()
+            ends = {first + k: pair for k, pair in enumerate(zip(low, high))}
+        own = None if self.can is None or drawn and units.shifted else units.attainable_of_rows(*self.can)
+        fixed = self.can is not None and not units.shifted
         rows = (None if v is None else v[kept] for v in columns)
-        return self.values[kept], code[kept], *rows, *ends, shares
+        return self.values[kept], code[kept], *rows, shares, own or (ends[first] if fixed else ends)
 
 
 class Question(NamedTuple):
@@ -504,7 +501,10 @@ class Losses:
             return None
         table = CostMatrix(asked.cells * 1.0, classes=self.costs.classes, decisions=self.costs.decisions)
         priors = self.priors if self.shifted and asked.among.all() else None
-        return self.at_costs(table).at(policy, rows, priors)
+        if not self.known(rows, priors):
+            return None
+        among = self.at_costs(table).take(rows, priors=priors)
+        return among.asks(replace(policy, decisions=policy.decisions[rows]), among.attainable(policy.can))
 
     def at_costs(self, costs: CostMatrix) -> "Losses":
         "The same samples at one cost matrix."
@@ -748,13 +748,15 @@ def _sample_of(means: list) -> Sample:
 def _of_rows(means: list, drawn: bool) -> tuple[np.ndarray, dict]:
     "Of rows: values, and the options of `loss_interval`, with the same strata."
     K, units = len(means[0].ends[0]), means[0].losses
-    values, strata, weight, clusters, *bounds, shares = zip(
+    values, strata, weight, clusters, shares, bounds = zip(
         *(one.strata(K * s, drawn) for s, one in enumerate(means[::-1]))
     )
     options: dict = {"strata": np.concatenate(strata), "shares": dict(ChainMap(*shares))}
-    options["bounds"] = tuple(one[0] for one in bounds)
-    if len(means) > 1:
-        full = ([np.broadcast_to(end, len(x)) for end, x in zip(side, values)] for side in bounds)
+    options["bounds"] = bounds[0]
+    if isinstance(bounds[0], dict):
+        options["bounds"] = dict(ChainMap(*bounds))
+    elif len(means) > 1:
+        full = ([np.broadcast_to(end, len(x)) for end, x in zip(side, values)] for side in zip(*bounds))
         options["bounds"] = tuple(np.concatenate(side) for side in full)
     for name, columns in (("sample_weight", weight), ("clusters", clusters)):
         options[name] = None if columns[0] is None else np.concatenate(columns)

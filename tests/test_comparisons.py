@@ -311,3 +311,20 @@ def test_the_heaviest_cluster_keeps_its_weight_where_priors_are_restored():
     same = loss_interval(BILL[y, votes["m0"]], sample_weight=weight, clusters=who, bounds=(0, 5),
                          heaviest=6 * weight.max())
     assert (found.low[0], found.high[0]) == pytest.approx((same.low, same.high))
+
+
+@pytest.mark.parametrize("clusters", [np.arange(120), None])
+def test_with_priors_the_amounts_of_a_class_are_drawn(clusters):
+    """Large amounts that are rarely of the costly class: in two thirds of the sets none was, and the upper end
+    lay below the truth, as the weights that restore the priors made small what the others could cost."""
+    rng, sets, missed = np.random.default_rng(0), 60, 0
+    amounts, risk = np.repeat([1., 100.], [100, 20]), np.repeat([.05, .02], [100, 20])
+    own = np.zeros((120, 2, 2))
+    own[:, 0, 1], own[:, 1, 0] = .01, amounts  # (row, class, decision)
+    for _ in range(sets):
+        y = (rng.random(120) < risk).astype(int)
+        y[:2] = [1, 1] if y.sum() < 2 else y[:2]
+        losses = cp.Losses(y, np.array([.1, .9]), True, None, clusters, costs=CostMatrix(own.mean(0)), own=own)
+        found = cp.ask([losses.asks(cp.Decided("nobody", "as given", 0 * y))])
+        missed += .9 * (risk @ amounts) / risk.sum() > found.high[0]
+    assert missed <= .1 * sets

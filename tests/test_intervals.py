@@ -417,7 +417,7 @@ def test_weighted_losses_that_are_equal_in_a_class():
                    "bounds": {0: (0, 3.), 1: (0, .5)}}
         found = bs.loss_interval(np.r_[np.zeros(84), np.full(36, .5)], sample_weight=w, **options)
         # at the low end nothing of class 1 is certain
-        only = bs.loss_interval(np.zeros(84), sample_weight=w[:84], bounds=(0, 3.))
+        only = bs.loss_interval(np.zeros(84), sample_weight=w[:84], strata=np.zeros(84), bounds={0: (0, 3.)})
         assert found.high == pytest.approx(.05 + .9 * only.high,
                                            abs=1e-9) and 0 < found.low < .05 < found.high
 
