@@ -140,13 +140,14 @@ class Mean(NamedTuple):
         return counts[used], self.sign * levels[used] * self.losses.priors[used, None]
 
     def strata(self, first: int, drawn: bool) -> tuple:
-        """Values, strata (from `first` on), weights and clusters of rows; shares of strata; ends of rows, or of
-        strata where it is `drawn` which rows are here (with priors, or of a class): any could have come.
+        """Values, strata (from `first` on), weights and clusters of rows; shares of strata; ends of rows, or
+        of strata where it is `drawn` which rows are here (with priors, or of a class): any could have come.
         """
         units, kept, (low, high) = self.losses, self.losses.kept, self.ends
         columns = units.weight if units.stratified else units.mass_at_priors, units.clusters
         code = first + (units.y if units.stratified else np.zeros_like(units.y))
-        shares, ends = {first: self.sign}, {first: (low[units.can_come].min(), high[units.can_come].max())}
+        shares, here = {first: self.sign}, units.can_come
+        ends: dict = {first: (low[here].min(), high[here].max())}
         if units.stratified:
             shares = {first + k: self.sign * p for k, p in enumerate(units.priors) if p > 0}
             ends = {first + k: pair for k, pair in enumerate(zip(low, high))}
