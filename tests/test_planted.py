@@ -232,7 +232,7 @@ PLANTED = [
     ("bootstrap/figure4", "acceptance", md, "powers", of_each_power(bootstrap=lambda p: 1 - p.bootstrap)),
     ("bootstrap/figure3", "ratio forgotten", md, "powers", of_each_power(ratio=lambda p: 0 * p.ratio + 1)),
     ("bootstrap/figure5", "at q = 0", md, "powers",
-     of_each_power(bootstrap=lambda p: 0 * p.bootstrap + p.bootstrap[:, :1])),
+     of_each_power(bootstrap=lambda p: 0 * p.bootstrap + p.bootstrap[:1])),
     ("bootstrap/normal", "intervals without end", md, "normal_table", lambda f: lambda *a: 0 * f(*a) + 1),
     ("bootstrap/sentences", "fewer Type I errors", md, "_type_1",
      lambda f: lambda budget: {model: -np.abs(each) for model, each in f(budget).items()}),
@@ -514,6 +514,20 @@ def test_a_run_is_held_against_the_board_row_by_row(table5, monkeypatch):
             "another")]
 
 
+def test_words_of_the_board_are_held_against_a_run(monkeypatch):
+    "What a reader is told of a row: two findings exchanged, another number in a note, another basis or range."
+    said = run_item(ITEMS["cost_score/sentences"], draw=False)
+    rows = stored_rows()
+    mine = rows[(rows["item"] == said.name) & (rows["finding"] != "")].index
+    for name, planted in (("finding", rows.loc[mine[:2], "finding"].tolist()[::-1]), ("basis", "other data"),
+                          ("note", "Table 6 has 12.4 % at ratio 10"), ("low", -50.), ("high", 200.)):
+        changed = rows.copy()
+        changed.loc[mine[:2], name] = planted
+        monkeypatch.setattr(reproduce, "stored_rows", lambda changed=changed: changed)
+        told = reproduce.moved([said])
+        assert set(told["what"]) == {name} and set(told["cell"]) == set(rows.loc[mine[:2], "cell"])
+
+
 def test_errors_that_are_too_large_and_rows_that_vanish_are_noticed(table5):
     """Planted in the run: an error of 1.0, errors times 300, a row that is gone, an item that failed. They
     were silent: what is undecided was passed over."""
@@ -534,7 +548,7 @@ def test_what_a_small_budget_may_leave_undecided_is_listed():
     rows = stored_rows().set_index(["item", "cell"])
     listed = reproduce._may_be_undecided()
     assert 0 < len(listed) < 20 and {budget for *_, budget in listed} == {"quick"}
-    assert all(rows.loc[(item, cell), "outcome"] in ("agrees", "consistent", "undecided")
+    assert all(rows.loc[(item, cell), "outcome"] in ("agrees", "consistent", "undecided", "reading")
                for item, cell, _ in listed)
     name, tied, _ = next(key for key in listed if key[0] == "bootstrap/laplace")
     stored = stored_rows().query("item == @name").drop(columns="item").reset_index(drop=True)

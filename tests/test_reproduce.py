@@ -105,6 +105,22 @@ def test_a_cause_is_a_recomputation():
                    basis={"*": "own inputs"})["outcome"][0] == "open", "it does not say what follows"
 
 
+def test_a_cause_that_draws_stands_by_the_mean_of_its_seeds():
+    """Seeds that scatter around .32 with a mean inside and half of them outside; then a mean outside, with one
+    lucky seed. A single draw counts for nothing, whatever it gives."""
+    inside = .32 + .02 * np.array([-1, 1, -1, 1, -.5, .5, -.1, .1])
+    outside = np.full(8, .34)
+    outside[3] = .32
+    never = {"a": .9}
+    made = compare(numbers(a="0.32"), {"a": .4}, causes={"x": {"a": inside}, "y": never})
+    assert made["outcome"][0] == "caused" and made["with_cause"][0] == pytest.approx(.32)
+    assert outcomes(numbers(a="0.32"), {"a": .4}, causes={"x": {"a": outside}, "y": never}) == ["open"]
+    assert outcomes(numbers(a="0.32"), {"a": .4}, causes={"x": {"a": inside}, "y": {"a": inside[::-1]}}) == ["open"]
+    with pytest.raises(ValueError, match="causes: 'x' gives not one number for each of 8 seeds"):
+        compare(numbers(a="0.32"), {"a": .4}, causes={"x": {"a": [.32]}, "y": never})
+    assert reproduce.SEEDS == tuple(range(8)), "the first ones, not chosen ones"
+
+
 def test_other_data_never_agree():
     ranged = compare(numbers(a="0.32", b="1", c="1"), {"a": .32, "b": 5, "c": 1}, basis={"a": "other data", "c": "other data"},
                      expected={"a": (.3, .4), "c": (2, 3)})
