@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 MAKE_PY = @$(PYTHON) .ci/make.py
-export STACK FULL EDIT
+export STACK FULL EDIT CI
 
 .PHONY: help book change test coverage mutants lab site bench notebooks clean
 

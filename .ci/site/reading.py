@@ -22,7 +22,7 @@ from pathlib import Path
 
 import lxml.html
 import translate
-from translate import markdown_cell, slug, source, split_options
+from translate import markdown_cell, slug, source
 
 STATIC = Path(__file__).resolve().parent / "static"
 NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
