@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 MAKE_PY = @$(PYTHON) .ci/make.py
-export STACK FULL EDIT
+export STACK FULL EDIT CI
 
 .PHONY: help book change test coverage mutants lab site bench notebooks clean
 
@@ -43,10 +43,10 @@ site:  ## install, build the site into _docs/ (Quarto if it is on PATH, else Sph
 	$(MAKE_PY) env book
 	$(MAKE_PY) run python .ci/site.py $(if $(STRICT),--strict,$(if $(shell command -v quarto),--quarto))
 
-bench:  ## install, also the libraries to compare with; run the benchmarks and print them
+bench:  ## install, also the libraries to compare with; run the benchmarks and store what they give
 	$(MAKE_PY) env test
 	$(MAKE_PY) peers
-	$(MAKE_PY) run python .ci/notebooks.py --slow --print 80_benchmarks.ipynb
+	$(MAKE_PY) run python .ci/notebooks.py --slow 80_benchmarks.ipynb
 
 notebooks:  ## install, export, re-run all notebooks in place; NB="index.ipynb ..." runs only some, SLOW=1 also their slow cells
 	$(MAKE_PY) env test

@@ -1,9 +1,9 @@
-"""Does a caption say what its figure shows? Each number in a caption or alternative text must be a number of the drawing.
+"""Does a caption say what its figure shows? Each number in a caption or alternative text must be one of the drawing.
 
-A number of the drawing is one that is written in it, or one that its data turn at: the ends, the extremes and where they are, the
-crossings of two lines, the values of short lines, points and bars, the limits and ticks of the axes, how many there are of each. What
-is not drawn but set (1,000 replicates, a seed) must stand in the code of the cell. In between, where a long line passes through
-everything, nothing counts: else no number could be wrong.
+A number of the drawing is one that is written in it, or one that its data turn at: the ends, the extremes and where
+they are, the crossings of two lines, the values of short lines, points and bars, the limits and ticks of the axes,
+how many there are of each. What is not drawn but set (1,000 replicates, a seed) must stand in the code of the cell.
+In between, where a long line passes through everything, nothing counts: else no number could be wrong.
 """
 import ast
 import json
@@ -15,13 +15,16 @@ import numpy as np
 SHORT = 40  # a line of so many points shows each of them
 WORDS_OF_A_FIGURE = re.compile(r"^#\| (fig-cap|fig-alt): *(.*)$", re.M)
 NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?![\w])")
+PLACE = r"(?:Table|Figure|Fig\.|Section|Equation|Eq\.|Appendix|chapter)s? [\dA-Z.]+(?:(?: and|,| to) [\d.]+)*"
+OTHERWISE = re.compile(rf"\$[^$]*\$|`[^`]*`|\]\([^)]*\)|{PLACE}|\(\d+(?:\.\d+)?\)")
 FRACTION = re.compile(r"(?<![\w.,/])(\d+)/(\d+)(?![\w/])")
 SOURCE_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e-?\d+)?|(?<![\w.\d])\.\d+")
 
 
 def said(text):
-    "The numbers in a text, as written: [(number, half a unit of its last digit)]. Equations, links and names of figures do not count."
-    text = re.sub(r"\$[^$]*\$|`[^`]*`|\]\([^)]*\)|(Table|Figure|Fig\.|Section|Equation|Eq\.|Appendix|chapter)s? [\dA-Z.]+(( and|,| to) [\d.]+)*|\(\d+(\.\d+)?\)", " ", text)
+    """The numbers in a text, as written: [(number, half a unit of its last digit)]. Equations, links and names
+    of figures do not count."""
+    text = OTHERWISE.sub(" ", text)
     found = [(int(a) / int(b), 1e-9, f"{a}/{b}") for a, b in FRACTION.findall(text)]
     for match in NUMBER.finditer(FRACTION.sub(" ", text)):
         word = match.group().replace("−", "-")
@@ -62,13 +65,17 @@ def crossings(lines):
     return found
 
 
+def plain(values):
+    return np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
+
+
 def shown(fig):
     "Every number that a figure shows."
     values, counts = [], [len(fig.axes)]
     for ax in fig.axes:
         lines = []
         for line in ax.get_lines():
-            x, y = (np.ma.filled(np.ma.asarray(v, dtype=float), np.nan).ravel() for v in line.get_data(orig=False))
+            x, y = (plain(v).ravel() for v in line.get_data(orig=False))
             values += turns(x, y)
             lines.append((x, y))
         if len(lines) <= 30:
@@ -77,14 +84,15 @@ def shown(fig):
         for p in points:
             values += turns(*p.T)
         for patch in ax.patches:
-            box = patch.get_extents().transformed(ax.transData.inverted()) if not hasattr(patch, "get_width") else patch.get_bbox()
+            inside = ax.transData.inverted()
+            box = patch.get_bbox() if hasattr(patch, "get_width") else patch.get_extents().transformed(inside)
             values += [box.x0, box.x1, box.y0, box.y1, box.width, box.height]
         for image in [*ax.images, *(c for c in ax.collections if c.get_array() is not None)]:
-            a = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
+            a = plain(image.get_array())
             values += [np.nanmin(a), np.nanmax(a), *a.shape, a.size] if a.size else []
             values += list(a.ravel()) if a.size <= 400 else []
         values += [*ax.get_xlim(), *ax.get_ylim(), *ax.get_xticks(), *ax.get_yticks()]
-        counts += [len(lines), len(ax.patches), len(ax.texts), *(len(p) for p in points), *(len(x) for x, _ in lines)]
+        counts += [len(lines), len(ax.patches), len(ax.texts), *map(len, points), *(len(x) for x, _ in lines)]
     values = np.array(values, dtype=float)
     return np.concatenate([values, 100 * values, np.array(counts, dtype=float)])
 
@@ -94,19 +102,23 @@ def words_in(fig):
     from matplotlib.text import Text
 
     texts = [t.get_text() for t in fig.findobj(Text)]
-    return [number for text in texts for number, _, _ in said(text.replace("$", " ").replace("\\mathdefault", ""))]
+    bare = " ; ".join(texts).replace("$", " ").replace("\\mathdefault", "")
+    return [number for number, *_ in said(bare)]
+
+
+A_NUMBER = (int, float, np.number)
 
 
 def numbers_of(value):
-    "The numbers in a value that a cell names: itself, its size, its entries if they are few, its numeric fields."
-    if isinstance(value, (int, float, np.number)):
+    """The numbers in a value that a cell names: itself, its size, its entries if they are few, its numeric
+    fields."""
+    if isinstance(value, A_NUMBER):
         return [float(value)]
     if isinstance(value, (list, tuple, set, dict, np.ndarray)) or hasattr(value, "to_numpy"):
-        found = [float(len(value))] if getattr(value, "shape", True) else []  # a number alone in an array has no size
-        entries = list(value.values()) if isinstance(value, dict) else list(np.ravel(np.asarray(value, dtype=object)))
-        return found + [float(e) for e in entries if isinstance(e, (int, float, np.number))] if len(entries) <= SHORT else found
-    fields = getattr(value, "__dict__", None) or {}
-    return [float(v) for v in fields.values() if isinstance(v, (int, float, np.number))]
+        size = [float(len(value))] if getattr(value, "shape", True) else []  # a number alone has none
+        inside = value.values() if isinstance(value, dict) else np.ravel(np.asarray(value, dtype=object))
+        return size + [float(e) for e in inside if isinstance(e, A_NUMBER) and len(inside) <= SHORT]
+    return [float(v) for v in getattr(value, "__dict__", {}).values() if isinstance(v, A_NUMBER)]
 
 
 def set_in(code, names):
@@ -122,13 +134,15 @@ def set_in(code, names):
 def unsupported(text, fig, code, names):
     "The numbers of a text that its figure does not show and its code neither sets nor names."
     setting = np.array(set_in(code, names))
-    known = np.concatenate([shown(fig), words_in(fig), setting, 100 * setting, [95]])  # 95 %: of every interval that says no other
-    known = known[np.isfinite(known)]
-    return [word for value, half, word in said(text) if not (abs(known - value) <= max(half, 1e-9 * abs(value)) * (1 + 1e-9)).any()]
+    usual = [95]  # per cent, of every interval that says no other
+    known = np.concatenate([shown(fig), words_in(fig), setting, 100 * setting, usual])
+    close = {word: max(half, 1e-9 * abs(value)) * (1 + 1e-9) for value, half, word in said(text)}
+    return [word for value, _, word in said(text) if not (abs(known - value) <= close[word]).any()]
 
 
 def watch(told):
-    "From now on every figure that a cell shows is held against its caption, its alternative text and the book's way to draw (drawn.py); `told` collects what is wrong."
+    """From now on every figure that a cell shows is held against its caption, its alternative text and the book's way
+    to draw (drawn.py); `told` collects what is wrong."""
     import IPython.core.pylabtools as tools
     from cost_eval import plotting
     from execnb.shell import CaptureShell
@@ -150,7 +164,8 @@ def watch(told):
     def look(fig, *args, **kwargs):
         way(fig)
         for what, text in WORDS_OF_A_FIGURE.findall(cell["source"]):
-            if missing := unsupported(json.loads(text) if text.startswith('"') else text, fig, cell["source"], cell["names"]):
+            plain = json.loads(text) if text.startswith('"') else text
+            if missing := unsupported(plain, fig, cell["source"], cell["names"]):
                 told.append(f"{label()}, {what}: not in the drawing: {', '.join(missing)}\n    {text}")
         return draw(fig, *args, **kwargs)
 

@@ -1,6 +1,8 @@
-"""Is a figure drawn in the book's way? Names as people write them, at most two strong colours a panel, words at the lines, no legend box.
+"""Is a figure drawn in the book's way? Names as people write them, at most two strong colours a panel, words at the
+lines, no legend box.
 
-A figure that needs more says why, in a comment of the cell that shows it: `# colours: one a class`, `# legend: the lines meet`, `# names: of functions that are timed`.
+A figure that needs more says why, in a comment of the cell that shows it: `# colours: one a class`,
+`# legend: the lines meet`, `# names: of functions that are timed`.
 """
 import colorsys
 import re
@@ -20,7 +22,8 @@ def written(fig):
 
 
 def code_names(text, names):
-    "What in a text is a name of the code: a word with underscores, or a key of `names` that people write otherwise."
+    """What in a text is a name of the code: a word with underscores, or a key of `names` that people write
+    otherwise."""
     bare = re.sub(r"\$[^$]*\$", " ", text)
     found = CODE.findall(bare)
     for key, name in names.items():
@@ -38,11 +41,12 @@ def painted(ax):
     for line in ax.get_lines():
         if line.get_visible() and len(line.get_xdata()):
             inked = [line.get_color()] * (line.get_linestyle() != "None")
-            inked += [line.get_markerfacecolor(), line.get_markeredgecolor()] * (line.get_marker() not in ("None", "", " ", None))
+            if line.get_marker() not in ("None", "", " ", None):
+                inked += [line.get_markerfacecolor(), line.get_markeredgecolor()]
             found += [to_rgba(c, line.get_alpha()) for c in inked if str(c) != "none"]
     found += [t.get_color() for t in ax.texts if t.get_visible() and t.get_text().strip()]
-    for patch in ax.patches:
-        found += [patch.get_facecolor(), *[patch.get_edgecolor()] * bool(patch.get_linewidth())] if patch.get_visible() else []
+    for patch in filter(lambda patch: patch.get_visible(), ax.patches):
+        found += [patch.get_facecolor(), *[patch.get_edgecolor()] * bool(patch.get_linewidth())]
     for group in ax.collections:
         if group.get_visible() and group.get_array() is None:
             edged = len(group.get_linewidths()) and max(group.get_linewidths()) > 0

@@ -1,58 +1,63 @@
 """Change the numeric modules at random, one small slip at a time, and see whether a test notices.
 
-    python .ci/mutants.py [-n 300] [--seed 0] [--jobs 2] [--out FILE] [MODULE ...]        default: all numeric modules
+    python .ci/mutants.py [-n 300] [--seed 0] [--jobs 2] [MODULE ...]     default: all numeric modules
 
-A mutant is one change in the syntax tree of one module: another comparison, operator, number, constant or argument, a negated
-condition, a result thrown away. Each runs in a copy of the project against the tests of its notebook that `make change` runs, too, and
-the module's examples (-x: until one fails). What no test notices is printed with its line, for a human to judge. Nothing in the checkout is touched.
+A mutant is one change in the syntax tree of one module: another comparison, operator, number, constant or
+argument, a negated condition, a result thrown away. Each runs in a copy of the project against the tests of its
+notebook that `make change` runs, too, and the module's examples (-x: until one fails). What no test notices is
+printed with its line, for a human to judge. Nothing in the checkout is touched.
 """
 import argparse
 import ast
 import copy
-import importlib
-import json
-import multiprocessing
 import os
+import queue
 import random
 import re
 import shutil
-import signal
+import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-MODULES = ("core confusion costs metrics decisions mean_law samples policies expected_cost rivals scores bootstrap comparisons planning training cost_score weighted_accuracy metric_study "
-           "outperformance curves page report estimators hand_over capacity missing_labels scale").split()
-COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
-           ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-BINARY = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
-          ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.MatMult: ast.Mult, ast.BitXor: ast.BitAnd}
+UNJUDGED = ("api", "app", "datasets", "plotting", "reproduce", "runner", "__init__", "__main__", "_modidx")
+MODULES = sorted({file.stem for file in (ROOT / "cost_eval").glob("*.py")} - {*UNJUDGED})
+OTHER = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "In": "NotIn", "Is": "IsNot", "Add": "Sub", "And": "Or",
+         "BitAnd": "BitOr", "LShift": "RShift", "Mult": "Div"}
+OTHER |= {to: of for of, to in OTHER.items()} | dict.fromkeys(("FloorDiv", "Mod", "Pow", "MatMult"), "Mult")
+OTHER["BitXor"] = "BitAnd"
 DRAWING = ("plot", "explore", "_repr_", "__repr__", "to_html")  # judged by eye, not by tests
 
 
 # ---- the changes
 
-def is_text(node):
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def other(operator):
+    "The operator that takes its place."
+    return getattr(ast, OTHER[type(operator).__name__])()
+
+
+def joins_text(node):
+    sides = [getattr(node, "left", None), getattr(node, "right", None)]
+    return any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
 
 
 def changes(node):
     "The ways to change one node: (what is said of it, function that makes the new node)."
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARE:
-        yield "comparison", lambda: replaced(node, ops=[COMPARE[type(node.ops[0])](), *node.ops[1:]])
-    elif isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in BINARY and not (is_text(getattr(node, "left", None)) or is_text(getattr(node, "right", None))):
-        yield "operator", lambda: replaced(node, op=BINARY[type(node.op)]())
+    if isinstance(node, ast.Compare):
+        yield "comparison", lambda: replaced(node, ops=[other(node.ops[0]), *node.ops[1:]])
+    elif isinstance(node, (ast.BinOp, ast.AugAssign)) and not joins_text(node):
+        yield "operator", lambda: replaced(node, op=other(node.op))
     elif isinstance(node, ast.BoolOp):
-        yield "and/or", lambda: replaced(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
+        yield "and/or", lambda: replaced(node, op=other(node.op))
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub, ast.Invert)):
         yield "sign", lambda: node.operand
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield "boolean", lambda: ast.Constant(not node.value)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not 0 < abs(node.value) <= 1e-6:
+    elif isinstance(node, ast.Constant) and is_number(node.value):
         yield "number", lambda: ast.Constant(node.value + 1)
         yield "number", lambda: ast.Constant(node.value * 2 if node.value else -1)
     elif isinstance(node, (ast.If, ast.While, ast.IfExp)) and not isinstance(node.test, ast.Constant):
@@ -63,6 +68,11 @@ def changes(node):
         yield "returns None", lambda: replaced(node, value=ast.Constant(None))
 
 
+def is_number(value):
+    "One that counts; a tolerance does not."
+    return isinstance(value, (int, float)) and not 0 < abs(value) <= 1e-6
+
+
 def replaced(node, **fields):
     new = copy.copy(node)
     for name, value in fields.items():
@@ -70,39 +80,50 @@ def replaced(node, **fields):
     return new
 
 
-def takes_axes(node):
-    return isinstance(node, ast.FunctionDef) and bool({"ax", "axes"} & {argument.arg for argument in node.args.args})
+def named(tree, context):
+    "The names that a piece of code reads (ast.Load) or sets (ast.Store)."
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)]
 
 
 def only_for_drawing(node, tree, skipped):
     "Whether a private function or constant of a module is used in what is left out, and nowhere else."
-    names = {node.name} if isinstance(node, ast.FunctionDef) else {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    uses = [id(n) in skipped for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names]
+    names = {node.name} if isinstance(node, ast.FunctionDef) else {name.id for name in named(node, ast.Store)}
+    uses = [id(name) in skipped for name in named(tree, ast.Load) if name.id in names]
     return bool(uses) and all(uses) and all(name[0] == "_" for name in names)
+
+
+def unjudged(node):
+    "The parts of a node that no test judges."
+    if isinstance(node, (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)):
+        return [node]
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name.startswith(DRAWING):
+        return [node]
+    if isinstance(node, ast.FunctionDef):
+        draws = {"ax", "axes"} & {argument.arg for argument in node.args.args}
+        return [node] if draws else [node.returns] if node.returns else []
+    if isinstance(node, (ast.AnnAssign, ast.arg)):
+        return [node.annotation] if node.annotation else []
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "blocks":
+        return node.args[1:]
+    return []
 
 
 def places(tree):
     """Every node that can be changed, by its number in the walk.
 
-    Docstrings, annotations, messages of errors and drawing (what takes Axes, and private helpers that nothing else uses) are left out, as
-    are tolerances (numbers up to 1e-6) and the bytes a row of a block takes.
+    Docstrings, annotations, messages of errors and drawing (what takes Axes, and private helpers that nothing else
+    uses) are left out, as are tolerances (numbers up to 1e-6) and the bytes a row of a block takes.
     """
-    skipped = set()
-    for node in ast.walk(tree):
-        drawing = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and (node.name.startswith(DRAWING) or takes_axes(node))
-        parts = [node] if drawing or isinstance(node, (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)) else []
-        if isinstance(node, ast.FunctionDef):
-            parts += [*filter(None, [node.returns]), *(a.annotation for a in ast.walk(node.args) if isinstance(a, ast.arg) and a.annotation)]
-        elif isinstance(node, ast.AnnAssign):
-            parts.append(node.annotation)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "blocks":
-            parts += node.args[1:]
-        skipped |= {id(inner) for part in parts for inner in ast.walk(part)}
-    while helpers := [node for node in tree.body if id(node) not in skipped and only_for_drawing(node, tree, skipped)]:
-        skipped |= {id(inner) for node in helpers for inner in ast.walk(node)}
+    left = [part for node in ast.walk(tree) for part in unjudged(node)]
+    while left:
+        skipped = {id(inner) for part in left for inner in ast.walk(part)}
+        rest = [node for node in tree.body if id(node) not in skipped]
+        helpers = [node for node in rest if only_for_drawing(node, tree, skipped)]
+        left = helpers and left + helpers
     for number, node in enumerate(ast.walk(tree)):
-        if id(node) not in skipped:
-            yield from ((number, way, what, node.lineno) for way, (what, _) in enumerate(changes(node)) if hasattr(node, "lineno"))
+        if id(node) not in skipped and hasattr(node, "lineno"):
+            for way, (what, _) in enumerate(changes(node)):
+                yield number, way, what, node.lineno
 
 
 class Change(ast.NodeTransformer):
@@ -150,146 +171,89 @@ def workshop(folder):
     return folder
 
 
-def tests_of(module):
-    "What pytest is told to run: the module's examples, its own tests, and its cases of the common ones (the form of its notebook apart)."
+def tested(folder, module, timeout=None):
+    """What becomes of a module's tests in a workshop (pass, fail, time-out), and what they say: its examples, its own
+    tests, and its cases of the common ones; of its notebook's form nothing."""
     notebook = re.search(r"nbs/(\w+)\.ipynb", source(module))[1]
-    return ["--of", notebook, "--doctest-modules", f"cost_eval/{module}.py", "tests", "--ignore=tests/test_house.py", "--ignore=tests/test_widgets.py"]
-
-
-class SameProcess:
-    "A plugin of pytest: without the tests whose processes are not the ones that read the mutant."
-
-    @staticmethod
-    def pytest_collection_modifyitems(items):
-        items[:] = [item for item in items if "client" not in getattr(item, "fixturenames", ())]
-
-
-def run_tests(folder, module, timeout):
-    "Whether the tests of a module pass in a workshop: pass, fail or time-out; and what they say. In a fork, which has the libraries loaded already."
-    log = folder / "log.txt"
-    child = os.fork()
-    if not child:
-        os.setsid()
-        with open(log, "w") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        os._exit(pytest_here(folder, module))
-    end = time.time() + timeout
-    while time.time() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return ("fail" if os.waitstatus_to_exitcode(status) else "pass"), log.read_text(errors="replace")
-        time.sleep(.05)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return "time-out", ""
-
-
-def pytest_here(folder, module):
-    "Run the tests in this process."
-    import pytest
-
-    threading.Thread(target=watch, daemon=True).start()
-    os.chdir(folder)
-    os.environ.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1")
-    sys.dont_write_bytecode = True
-    sys.path[:0] = [str(folder), str(folder / "tests")]
-    words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--tb=no", *tests_of(module)]
+    words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--of", notebook,
+             "--ignore=tests/test_house.py", "--ignore=tests/test_widgets.py",
+             "--doctest-modules", f"cost_eval/{module}.py", "tests"]
+    env = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     try:
-        return int(pytest.main(words, plugins=[SameProcess]))
-    except BaseException:  # a mutant that does not even import
-        return 1
+        done = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=folder, env=env, timeout=timeout,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    except subprocess.TimeoutExpired:
+        return "time-out", ""
+    return ("fail" if done.returncode else "pass"), done.stdout
 
 
-def watch():
-    "Leave no process behind when the one that started it is gone."
-    parent = os.getppid()
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
+class Bench:
+    "Workshops, each of which one thread at a time works in."
 
+    def __init__(self, folders):
+        self.free = queue.SimpleQueue()
+        for folder in folders:
+            self.free.put(folder)
 
-def own_workshop(folders):
-    "A worker has a workshop of its own."
-    return folders[multiprocessing.current_process()._identity[0] % len(folders)]
+    def unchanged(self, module):
+        "The seconds its tests take while nothing is changed: they must pass."
+        folder, start = self.free.get(), time.time()
+        outcome, text = tested(folder, module)
+        self.free.put(folder)
+        if outcome != "pass":
+            raise SystemExit(f"{text[-1500:]}\nthe tests of {module} must pass while nothing is changed")
+        return time.time() - start
 
-
-def unchanged(task):
-    "A module, and the seconds its tests take while nothing is changed: they must pass."
-    module, folders = task
-    start = time.time()
-    outcome, text = run_tests(own_workshop(folders), module, 3600)
-    if outcome != "pass":
-        raise SystemExit(f"{text[-1500:]}\nthe tests of {module} must pass while nothing is changed")
-    return module, time.time() - start
-
-
-def judge(task):
-    "One mutant: caught or survived."
-    (module, number, way, what, line), seconds, folders = task
-    folder = own_workshop(folders)
-    file, original = folder / "cost_eval" / f"{module}.py", source(module)
-    text, told = mutated(original, number, way)
-    try:
+    def judge(self, mutant, seconds):
+        "One mutant: caught or survived."
+        module, number, way, what, line = mutant
+        folder, original = self.free.get(), source(module)
+        file = folder / "cost_eval" / f"{module}.py"
+        text, told = mutated(original, number, way)
         file.write_text(text, encoding="utf-8")
-        outcome, log = run_tests(folder, module, 60 + 5 * seconds)
-    finally:
+        outcome, _ = tested(folder, module, 60 + 5 * seconds)
         file.write_text(original, encoding="utf-8")
-    by = next((line for line in log.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
-    return {"module": module, "line": line, "kind": what, "change": told, "outcome": "survived" if outcome == "pass" else "caught", "how": outcome, "by": by}
+        self.free.put(folder)
+        return {"module": module, "line": line, "kind": what, "change": told, "how": outcome}
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("modules", nargs="*", metavar="MODULE", choices=[*MODULES, []], help=f"default: {' '.join(MODULES)}")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", choices=[*MODULES, []])
     parser.add_argument("-n", type=int, default=300, help="how many mutants (default: 300)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, help="a JSON file for the results")
     options = parser.parse_args(argv)
     mutants, n_places = sample(options.modules or MODULES, options.n, options.seed)
+    modules = sorted({module for module, *_ in mutants})
     print(f"{len(mutants)} of {n_places} possible changes", flush=True)
-    for name in ("OMP", "OPENBLAS", "MKL"):
-        os.environ[f"{name}_NUM_THREADS"] = "1"
-    os.environ["MPLBACKEND"] = "Agg"
-    for library in ("numpy", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "sklearn.metrics", "hypothesis.strategies", "pytest"):
-        importlib.import_module(library)
-    with tempfile.TemporaryDirectory() as scratch:
-        folders = [workshop(Path(scratch).resolve() / str(job)) for job in range(options.jobs)]
-        with multiprocessing.get_context("fork").Pool(len(folders)) as pool:
-            seconds = dict(pool.imap_unordered(unchanged, [(module, folders) for module in dict.fromkeys(mutant[0] for mutant in mutants)]))
-            print(f"the tests pass unchanged, {sum(seconds.values()):.0f} s", flush=True)
-            results = told(pool.imap_unordered(judge, [(mutant, seconds[mutant[0]], folders) for mutant in mutants]), len(mutants))
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(options.jobs) as pool:
+        bench = Bench(workshop(Path(scratch).resolve() / str(job)) for job in range(options.jobs))
+        seconds = dict(zip(modules, pool.map(bench.unchanged, modules)))
+        print(f"the tests pass unchanged, {sum(seconds.values()):.0f} s", flush=True)
+        results = []
+        for result in pool.map(bench.judge, mutants, (seconds[module] for module, *_ in mutants)):
+            results.append(result)
+            print(f"[{len(results)}/{len(mutants)}] {describe(result)}", flush=True)
     report(results)
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1))
-    return 0
 
 
-def told(results, n):
-    "All of them; what survives is said at once."
-    known, start = [], time.time()
-    for result in results:
-        known.append(result)
-        if result["outcome"] == "survived" or len(known) % 25 == 0:
-            print(f"[{len(known)}/{n}, {time.time() - start:.0f} s] {describe(result)}", flush=True)
-    return known
+def survived(result):
+    return result["how"] == "pass"
 
 
 def describe(result):
-    return f"{result['outcome']}: cost_eval/{result['module']}.py:{result['line']}: {result['kind']}: {result['change'][:160]}"
+    verdict, place = "survived" if survived(result) else "caught", f"{result['module']}.py:{result['line']}"
+    return f"{verdict}: cost_eval/{place}: {result['kind']}: {result['change'][:160]}"
 
 
 def report(results):
-    caught = [result for result in results if result["outcome"] == "caught"]
-    print(f"\n{len(results)} mutants, {len(caught)} caught ({len(caught) / max(1, len(results)):.0%}), {len(results) - len(caught)} survived")
-    for module in dict.fromkeys(sorted(result["module"] for result in results)):
-        mine = [result for result in results if result["module"] == module]
-        print(f"  {module:18} {sum(r['outcome'] == 'caught' for r in mine):4d} of {len(mine):4d}")
-    for result in sorted(results, key=lambda r: (r["module"], r["line"])):
-        if result["outcome"] == "survived":
-            print("  " + describe(result))
+    left = sorted(filter(survived, results), key=lambda result: (result["module"], result["line"]))
+    caught = len(results) - len(left)
+    print(f"\n{len(results)} mutants, {caught} caught ({caught / len(results):.0%}), {len(left)} survived")
+    for result in left:
+        print("  " + describe(result))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

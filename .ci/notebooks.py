@@ -1,13 +1,13 @@
 """Run notebooks, each in a process of its own, and store their outputs in place, byte for byte the same each time; or only check them.
 
-    python .ci/notebooks.py [--check] [--slow] [--print] [--jobs N] [NOTEBOOK ...]        default: all of nbs/
+    python .ci/notebooks.py [--check] [--slow] [--jobs N] [NOTEBOOK ...]        default: all of nbs/
 
 Cells with `#| eval: false` and, without --slow, `#| slow` are not run and keep their outputs. A cell that raises or warns fails its
-notebook, which is then left as it was. --print shows the outputs of the slow cells and stores nothing.
+notebook, which is then left as it was.
 --check runs what `nbdev_test` runs and stores nothing: a slider is taken to its ends and its middle, captions are held against their
 figures. `nbdev_test` itself runs several notebooks in one process, whose settings and seeds leak from one to the next, and then waits
-minutes for idle workers that a notebook started. Where the system can fork, the processes begin with the libraries of others already
-imported, which takes seconds, and nothing of ours.
+minutes for idle workers that a notebook started. The processes begin with the libraries of others already imported, which takes
+seconds, and nothing of ours.
 """
 import argparse
 import contextlib
@@ -36,8 +36,10 @@ from traitlets.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
-SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot", "ipywidgets", "sklearn.ensemble"]
+SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot",
+          "ipywidgets", "sklearn.ensemble"]
 VIEW = "application/vnd.jupyter.widget-view+json"
+INLINE = "module://matplotlib_inline.backend_inline"
 TIMEOUT = 1200  # seconds for one cell
 
 
@@ -53,35 +55,35 @@ def is_run(cell, slow):
 
 def execute(nb, folder, slow=False):
     "Run the cells of `nb` in `folder`."
-    resources = {"metadata": {"path": str(folder)}}
     for cell in nb.cells:
         if cell.cell_type == "code" and not is_run(cell, slow):
             cell.metadata.tags = ["skip-execution"]  # for nbclient; it is not stored
-    options = dict(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
     with tempfile.TemporaryDirectory() as scratch:
-        NotebookClient(nb, timeout=TIMEOUT, resources=resources, config=sockets(scratch), **options).execute(env=kernel_environment(scratch))
+        client = NotebookClient(nb, timeout=TIMEOUT, resources={"metadata": {"path": str(folder)}},
+                                config=sockets(scratch), extra_arguments=["--log-level=ERROR"])
+        client.execute(env=kernel_environment(scratch))
     nb.metadata.pop("widgets", None)  # no page needs the state of widgets
     for number, cell in enumerate(nb.cells):
         for output in cell.get("outputs", []):
             if output.get("name") == "stderr" and "Warning: " in output["text"]:
                 raise RuntimeError(f"cell {number} ({cell.id}) warns:\n{output['text']}")
             if VIEW in output.get("data", {}) and "text/html" not in output.data:
-                raise RuntimeError(f"cell {number} ({cell.id}) shows a widget without a form for pages: see plotting.for_page")
+                raise RuntimeError(f"cell {number} ({cell.id}) shows a widget without a form for pages: "
+                                   "see plotting.for_page")
             output.get("data", {}).pop(VIEW, None)  # it leads to a kernel that is gone
 
 
 def sockets(scratch):
     "Files as sockets: of two kernels that start at once, one may lose the port that it was promised."
-    return Config({} if os.name == "nt" else {"KernelManager": {"transport": "ipc", "ip": f"{scratch}/kernel"}})
+    return Config({"KernelManager": {"transport": "ipc", "ip": f"{scratch}/kernel"}})
 
 
 def kernel_environment(scratch):
     "The same for everybody: no user's settings, hashes and SVG ids that do not vary."
     rc = Path(scratch) / "matplotlibrc"
     rc.write_text("svg.hashsalt: cost_eval\n")
-    fixed = {"PYTHONHASHSEED": "0", "MATPLOTLIBRC": str(rc), "IPYTHONDIR": scratch, "JUPYTER_PREFER_ENV_PATH": "1",
-             "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-    return {**os.environ, **fixed}
+    return os.environ | {"PYTHONHASHSEED": "0", "MATPLOTLIBRC": str(rc), "IPYTHONDIR": scratch,
+                         "JUPYTER_PREFER_ENV_PATH": "1", "MPLBACKEND": INLINE}
 
 
 # ---- the same bytes each time
@@ -89,7 +91,8 @@ def kernel_environment(scratch):
 def without_metadata(nb):
     "Drawings tell no software and no date."
     for data in (output.get("data", {}) for cell in nb.cells for output in cell.get("outputs", ())):
-        data.update({kind: re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.S) for kind, text in data.items() if "<svg" in text})
+        if "image/svg+xml" in data:
+            data["image/svg+xml"] = re.sub(r"(?s)\s*<metadata>.*?</metadata>", "", data["image/svg+xml"])
 
 
 def name_tables(nb):
@@ -108,29 +111,20 @@ def to_text(nb) -> str:
     without_metadata(nb)
     name_tables(nb)
     plain, config = json.loads(nbformat.writes(nb)), get_config(path=ROOT)
-    clean_nb(plain, False, config.allowed_metadata_keys.split(), config.allowed_cell_metadata_keys.split(), config.clean_ids)
+    allowed = (config.allowed_metadata_keys.split(), config.allowed_cell_metadata_keys.split())
+    clean_nb(plain, False, *allowed, config.clean_ids)
     return nb2str(plain)
 
 
 # ---- one notebook
 
-def output_text(nb):
-    "What the slow cells gave, as text."
-    outputs = [output for cell in nb.cells if cell.cell_type == "code" and is_slow(cell) for output in cell.outputs]
-    bundles = [output.get("data", {"text/plain": output.get("text", "")}) for output in outputs]
-    texts = [data.get("text/markdown", data.get("text/plain", "")) for data in bundles if not any(kind.startswith("image/") for kind in data)]
-    return "\n".join("".join(text).rstrip() for text in texts)
-
-
-def process(path, slow=False, show=False):
-    "Run one notebook and store or show its outputs: (what became of it, text to show)."
+def process(path, slow=False):
+    "Run one notebook and store its outputs: (what became of it, text to show)."
     nb = nbformat.read(path, as_version=4)
     try:
         execute(nb, path.parent, slow)
     except (CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
         return "FAILED", str(error)
-    if show:
-        return "run", output_text(nb)
     old, new = path.read_text(encoding="utf-8"), to_text(nb)
     if new != old:
         path.write_text(new, encoding="utf-8")
@@ -138,13 +132,15 @@ def process(path, slow=False, show=False):
 
 
 def checked(path, slow):
-    "Run the cells of one notebook in this process, and hold its figures against their captions: whether all is well."
+    """Run the cells of one notebook in this process, and hold its figures against their captions: whether all
+    is well."""
     os.chdir(NBS)
     import captions
     import execnb.shell
     from nbdev.test import test_nb
 
-    # nothing is stored: what a cell shows is drawn once, not again for a file, and not in the double resolution of one
+    # nothing is stored: what a cell shows is drawn once, not again for a file, and not in the double
+    # resolution of one
     execnb.shell._out_nb = lambda *_: []
     execnb.shell.CaptureShell.__init__ = partialmethod(execnb.shell.CaptureShell.__init__, mpl_format="png")
     from cost_eval import plotting
@@ -156,19 +152,20 @@ def checked(path, slow):
     untrue = []
     captions.watch(untrue)
     execnb.shell.CaptureShell.showtraceback = partialmethod(told, untrue)
-    flags = (get_config(path=ROOT).tst_flags or "").split()
-    success = test_nb(path, skip_flags=[] if slow else flags, force_flags=flags if slow else [], basepath=NBS)[0]
+    success = test_nb(path, basepath=NBS, **{"force_flags" if slow else "skip_flags": ["slow"]})[0]
     print("\n".join(untrue))
     return success and not untrue
 
 
 def told(shell, untrue, *args, **kwargs):
-    "An error of something that was shown (a widget's page, a table) fails no cell: IPython prints it and goes on."
+    """An error of something that was shown (a widget's page, a table) fails no cell: IPython prints it and
+    goes on."""
     untrue.append(traceback.format_exc())
 
 
 def remembered(run_item, folder):
-    "`run_item`, which writes down what an item gives, so that the tests of the same run need not compute it again (tests/conftest.py)."
+    """`run_item`, which writes down what an item gives, so that the tests of the same run need not compute it
+    again (tests/conftest.py)."""
     def run(item, **options):
         result = run_item(item, **options)
         if not options and result.table is not None:
@@ -180,15 +177,15 @@ def remembered(run_item, folder):
 # ---- all notebooks
 
 def job(path, options, log):
-    "One notebook in this process, a leader of its group, with its output in the file `log`; ends the process."
-    with contextlib.suppress(AttributeError):  # Windows
-        os.setsid()
+    """One notebook in this process, a leader of its group, with its output in the file `log`; ends the
+    process."""
+    os.setsid()
     for stream in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), stream)
     if options.check:
         success = checked(path, options.slow)
     else:
-        outcome, text = process(path, options.slow, options.print)
+        outcome, text = process(path, options.slow)
         success = outcome != "FAILED"
         print(outcome, text, sep="\n")
     sys.stdout.flush()
@@ -197,9 +194,10 @@ def job(path, options, log):
 
 
 def processes(paths, options):
-    "Run each notebook in a new process, some at a time: (its file, success, seconds, its output) as they end."
-    context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
-    if options.check and context.get_start_method() == "fork":
+    """Run each notebook in a new process, some at a time: (its file, success, seconds, its output) as they
+    end."""
+    context = multiprocessing.get_context("fork")
+    if options.check:
         for name in SHARED:
             importlib.import_module(name)
     waiting, running = list(paths), {}
@@ -212,7 +210,7 @@ def processes(paths, options):
         for sentinel in multiprocessing.connection.wait(running):
             child, path, log, start = running.pop(sentinel)
             child.join()
-            with contextlib.suppress(OSError, AttributeError):
+            with contextlib.suppress(OSError):
                 os.killpg(child.pid, signal.SIGTERM)  # the idle workers
             with log:
                 yield path, child.exitcode == 0, time.time() - start, log.read().decode(errors="replace")
@@ -223,15 +221,15 @@ def main(argv=None):
     parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK")
     parser.add_argument("--check", action="store_true", help="store nothing")
     parser.add_argument("--slow", action="store_true", help="run the cells marked slow, too")
-    parser.add_argument("--print", action="store_true", help="show the outputs of slow cells, store nothing")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="notebooks at a time (default: 2)")
     options = parser.parse_args(argv)
     if options.slow:  # the book's claims (91_reproduce): all draws are held to the record, or make it
         os.environ.setdefault("COST_EVAL_CLAIMS", "all" if options.check else "store")
-    paths = [path if path.exists() else NBS / path for path in map(Path, options.notebooks)] or sorted(NBS.glob("[!_]*.ipynb"))
+    paths = [path if path.exists() else NBS / path for path in map(Path, options.notebooks)]
+    paths = paths or sorted(NBS.glob("[!_]*.ipynb"))
     if absent := [str(path) for path in paths if not path.exists()]:
         parser.error(f"no such notebook: {', '.join(absent)}")
-    print(f"data: {os.environ.get('COST_EVAL_DATA') or 'COST_EVAL_DATA is not set: what needs the papers’ data goes without it'}", flush=True)
+    print(f"data: {os.environ.get('COST_EVAL_DATA') or 'no COST_EVAL_DATA, so what needs it is left out'}")
     return run_all([path.resolve() for path in paths], options)
 
 
@@ -240,14 +238,15 @@ def run_all(paths, options):
     order = sorted(paths, key=lambda path: ("_reproduced" not in path.name, -path.stat().st_size))
     failed = []
     for number, (path, success, seconds, text) in enumerate(processes(order, options), 1):
-        print(f"[{number}/{len(paths)}] {path.name}: {'ok' if success else 'FAILED'}, {seconds:.1f} s", flush=True)
+        verdict = "ok" if success else "FAILED"
+        print(f"[{number}/{len(paths)}] {path.name}: {verdict}, {seconds:.1f} s", flush=True)
         failed += [] if success else [path.name]
         if not (success and options.check):
             print(text.strip(), flush=True)
     for path in paths if options.check and not options.slow else ():
-        if count := sum(cell.cell_type == "code" and is_slow(cell) for cell in nbformat.read(path, as_version=4).cells):
-            print(f"left out: {path.name}: {count} slow cell{'s' if count > 1 else ''}")
-    print(f"{len(failed)} of {len(paths)} notebooks failed: {', '.join(failed)}" if failed else f"{len(paths)} notebooks")
+        if count := path.read_text(encoding="utf-8").count('"#| slow'):
+            print(f"left out: {path.name}: slow cells ({count})")
+    print(f"failed: {', '.join(failed)}" if failed else f"{len(paths)} notebooks")
     return int(bool(failed))
 
 

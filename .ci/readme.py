@@ -41,8 +41,9 @@ def render(notebook):
 
 def picture(notebook):
     "The first widget's picture as it stands, an SVG."
-    pages = ["".join(output.get("data", {}).get("text/html", "")) for cell in notebook["cells"] for output in cell.get("outputs", ())]
-    return unquote(next(found[2] for page in pages if (found := SHOWN.search(page)))) + "\n"
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    pages = ("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
+    return unquote(next(filter(None, map(SHOWN.search, pages)))[2]) + "\n"
 
 
 def main():

@@ -27,9 +27,8 @@ from urllib.parse import urljoin
 HERE = Path(__file__).resolve().parent / "site"
 sys.path[0] = str(HERE)
 MATHJAX = "sphinx-mathjax-offline"
-SET = {"loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]}, "chtml": {"scale": 1.1, "matchFontHeight": False}}
-STEPS = ["Processing the notebooks", "Translating them", "Building the pages", "Writing _docs"]
-LEVELS = ["built", "read", "sampled", "seen"]  # how closely the finished pages were looked at: not, as text, some or all in the browser
+SET = {"loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]},
+       "chtml": {"scale": 1.1, "matchFontHeight": False}}
 
 
 class Failure(SystemExit):
@@ -48,25 +47,22 @@ class Project:
         config = ConfigParser(delimiters=["="])
         config.read(self.root / "settings.ini", encoding="utf-8")
         self.cfg = config["DEFAULT"]
-        self.nbs, self.docs, self.build = self.root / self.cfg["nbs_path"], self.root / self.cfg["doc_path"], self.root / "build/site"
-        self.processed = self.root / "_proc"
+        self.nbs, self.docs = self.root / self.cfg["nbs_path"], self.root / self.cfg["doc_path"]
+        self.build, self.processed = self.root / "build/site", self.root / "_proc"
         self.site_url = urljoin(self.cfg["doc_host"] + "/", self.cfg["doc_baseurl"])
         self.blob_url = f"{self.cfg['git_url']}/blob/{self.cfg['branch']}/"
         self.quarto = yaml.safe_load((self.root / "_quarto.yml").read_text(encoding="utf-8"))
 
     def sidebar(self):
         "[(section, entries)] from _quarto.yml; an entry is a page that may hold further ones."
-        out = [("", [])]
-        for item in self.quarto["website"]["sidebar"]["contents"]:
-            if isinstance(item, dict) and "section" in item and "href" not in item:
-                out.append((item["section"], [sidebar_entry(e) for e in item["contents"]]))
-            else:
-                out[0][1].append(sidebar_entry(item))
-        return out
+        items = self.quarto["website"]["sidebar"]["contents"]
+        groups = [item for item in items if isinstance(item, dict) and "href" not in item]
+        top = [sidebar_entry(item) for item in items if item not in groups]
+        return [("", top), *((one["section"], [*map(sidebar_entry, one["contents"])]) for one in groups)]
 
     def stems(self):
         "Every page of the sidebar, in reading order."
-        return [stem for _, entries in self.sidebar() for entry in entries for stem in (entry.stem, *(e.stem for e in entry.entries))]
+        return [stem for _, entries in self.sidebar() for entry in entries for stem in entry.stems()]
 
     @staticmethod
     def page_name(stem):
@@ -81,7 +77,8 @@ class Project:
                   self.root / "settings.ini", self.root / "_quarto.yml"]
         for path in sorted(p for p in inputs if p.is_file() and p.suffix != ".pyc"):
             digest.update(f"{path}\0".encode() + path.read_bytes())
-        digest.update(repr([version(name) for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX)]).encode())
+        for name in ("nbdev", "sphinx", "myst-nb", "sphinx-book-theme", MATHJAX):
+            digest.update(version(name).encode())
         return digest.hexdigest()
 
 
@@ -91,40 +88,51 @@ class Entry(NamedTuple):
     text: str | None
     entries: list
 
+    def stems(self):
+        "Its page, and those below it."
+        return [self.stem, *(entry.stem for entry in self.entries)]
+
 
 def sidebar_entry(item):
     item = {"href": item} if isinstance(item, str) else item
-    return Entry(Path(item["href"]).stem, item.get("text") or item.get("section"), [sidebar_entry(e) for e in item.get("contents", [])])
+    below = [sidebar_entry(entry) for entry in item.get("contents", [])]
+    return Entry(Path(item["href"]).stem, item.get("text") or item.get("section"), below)
 
 
-FAULTS = {
-    r"!\[\s*\]\(|<img(?![^>]*\balt=)": "an image without alternative text",
-    r"<(?:script|iframe|object|embed|link)\b|<\w[^>]*\s(?:on\w+=|(?:href|src)=[\"']?\s*javascript:)|\]\(\s*javascript:": "a page holds no scripts or frames of its own",
-}
+SCRIPTS = (r"<(?:script|iframe|object|embed|link)\b|\]\(\s*javascript:"
+           r"|<\w[^>]*\s(?:on\w+=|(?:href|src)=[\"']?\s*javascript:)")
+FAULTS = {r"!\[\s*\]\(|<img(?![^>]*\balt=)": "an image without alternative text",
+          SCRIPTS: "a page holds no scripts or frames of its own"}
 LARGEST = 3e6  # bytes of one output; pages may have 4
 
 
 def check_notebooks(project):
     "What a notebook itself says wrong: file, cell, words."
-    import translate
-    import yaml
-    found = []
     for path in sorted(project.nbs.glob("[!_.]*.ipynb")):
         try:
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         except (ValueError, KeyError) as error:
-            raise Failure(f"{path.name} is not a notebook ({type(error).__name__}: {error}); git checkout {path.name} brings the last one back") from None
+            raise Failure(f"{path.name} is not a notebook: {error!r}; git checkout {path.name}") from None
         for cell in cells:
-            said, text = f"{path.name}, cell {cell.get('id')}: ", "".join(cell["source"])
-            try:
-                translate.split_options(text) if cell["cell_type"] == "code" else ""
-            except yaml.YAMLError as error:
-                raise Failure(f"{said}cell options are not YAML: {error}") from None
-            prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.S) if cell["cell_type"] == "markdown" else ""
-            found += [f"{said}{fault}: {prose[m.start():m.start() + 60]!r}" for mark, fault in FAULTS.items() if (m := re.search(mark, prose))]
-            sizes = [len(json.dumps(output)) for output in cell.get("outputs", ())]
-            found += [f"{said}an output of {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g}" for size in sizes if size > LARGEST]
-    return found
+            yield from (f"{path.name}, cell {cell.get('id')}: {fault}" for fault in check_cell(cell))
+
+
+def check_cell(cell):
+    import translate
+    import yaml
+    text = "".join(cell["source"])
+    if cell["cell_type"] == "code":
+        try:
+            translate.split_options(text)
+        except yaml.YAMLError as error:
+            yield f"cell options are not YAML: {error}"
+    else:
+        prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.S)
+        found = {fault: re.search(mark, prose) for mark, fault in FAULTS.items()}
+        yield from (f"{fault}: {place[0]!r}" for fault, place in found.items() if place)
+    for size in (len(json.dumps(output)) for output in cell.get("outputs", ())):
+        if size > LARGEST:
+            yield f"an output of {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g}"
 
 
 # The pages ---------------------------------------------------------------------------------------
@@ -143,8 +151,8 @@ def llms(project, pages):
     lines = [f"# {project.cfg['title']}", "", f"> {project.cfg['description']}"]
     for section, entries in project.sidebar():
         lines += ["", f"## {section or 'Start'}", ""]
-        lines += [f"- [{p.title}]({project.site_url}/{p.name}.html): {p.description}"
-                  for entry in entries for s in (entry.stem, *(e.stem for e in entry.entries)) if (p := by_stem.get(s))]
+        for page in (by_stem[stem] for entry in entries for stem in entry.stems() if stem in by_stem):
+            lines.append(f"- [{page.title}]({project.site_url}/{page.name}.html): {page.description}")
     return "\n".join(lines) + "\n"
 
 
@@ -153,30 +161,32 @@ def read_pages(project, folder):
     import translate
     pages = []
     for stem in project.stems():
-        if (folder / f"{stem}.ipynb").exists():
-            pages.append(translate.Page(stem=stem, name=project.page_name(stem), nb=json.loads((folder / f"{stem}.ipynb").read_text(encoding="utf-8"))))
-        elif (folder / f"{stem}.qmd").exists():
-            _, front, text = (folder / f"{stem}.qmd").read_text(encoding="utf-8").split("---\n", 2)
-            cells = [{**translate.markdown_cell(f"---\n{front}---"), "cell_type": "raw"}, translate.markdown_cell(text)]
-            pages.append(translate.Page(stem=stem, name=project.page_name(stem), nb=dict(cells=cells, metadata={})))
+        notebook, text = folder / f"{stem}.ipynb", folder / f"{stem}.qmd"
+        if notebook.exists():
+            nb = json.loads(notebook.read_text(encoding="utf-8"))
+        elif text.exists():
+            _, front, body = text.read_text(encoding="utf-8").split("---\n", 2)
+            head = translate.markdown_cell(f"---\n{front}---") | {"cell_type": "raw"}
+            nb = {"cells": [head, translate.markdown_cell(body)], "metadata": {}}
+        else:
+            continue
+        pages.append(translate.Page(stem=stem, name=project.page_name(stem), nb=nb))
     return pages
 
 
 def build_with_sphinx(project):
     "Process, translate, build, copy."
     import sphinx_site
-    step = (print(f"[{k}/{len(STEPS)}] {text} ...", flush=True) for k, text in enumerate(STEPS, 1))
-    next(step)
+    print("Processing the notebooks ...", flush=True)
     process_notebooks(project)
-    next(step)
     shutil.rmtree(project.build, ignore_errors=True)
     pages = read_pages(project, project.processed)
     write_sources(project, pages)
-    next(step)
+    print("Building the pages ...", flush=True)
     complaints = run_sphinx(project, pages)
-    next(step)
     shutil.rmtree(project.docs, ignore_errors=True)
-    shutil.copytree(project.build / "html", project.docs, ignore=shutil.ignore_patterns(".buildinfo*", "objects.inv"))
+    left = shutil.ignore_patterns(".buildinfo*", "objects.inv")
+    shutil.copytree(project.build / "html", project.docs, ignore=left)
     sphinx_site.mend(project.docs)
     finish(project, pages)
     return pages, complaints
@@ -196,24 +206,18 @@ def process_notebooks(project):
     "nbdev's processing into _proc/ (links, hidden cells; no Quarto needed), and the reading view of it."
     import nbdev.serve
     import reading
-    import translate
     reading.keep_code()
     nbdev.serve.proc_nbs(n_workers=0, force=True)
-    try:
-        reading.prepare(project)
-    except translate.Problem as problem:
-        raise Failure(str(problem)) from None
+    reading.prepare(project)
 
 
 def write_sources(project, pages):
-    "MyST notebooks for Sphinx, the list of modules, of which it makes the reference, and the pictures beside them."
+    """MyST notebooks for Sphinx, the list of modules, of which it makes the reference, and the pictures beside
+    them."""
     import sphinx_site
     import translate
     source = project.build / "source"
-    try:
-        notebooks = translate.translate(pages, {path.name for path in project.nbs.glob("*")})
-    except translate.Problem as problem:  # everything that cannot be shown
-        raise Failure(str(problem)) from None
+    notebooks = translate.translate(pages, {path.name for path in project.nbs.glob("*")})
     for name, tree in toctrees(project, pages).items():
         notebooks[name]["cells"].append(translate.markdown_cell(tree))
     source.mkdir(parents=True)
@@ -252,81 +256,84 @@ def run_sphinx(project, pages):
     build, stream = project.build, io.StringIO()
     shutil.copytree(HERE / "static", build / "static")
     mathjax(build / "static/mathjax")
-    Sphinx(build / "source", None, build / "html", build / "doctrees", "html", confoverrides=sphinx_site.config(project, pages, SET),
-           status=None, warning=stream, verbosity=0).build()
+    Sphinx(build / "source", None, build / "html", build / "doctrees", "html", status=None, warning=stream,
+           confoverrides=sphinx_site.config(project, pages, SET)).build()
     return [line for line in re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).splitlines() if line.strip()]
 
 
 def mathjax(to):
     "What the pages need of MathJax, out of the Python package that carries it."
-    there = next(Path(file.locate()).parent for file in files(MATHJAX) if file.match("static/mathjax/startup.js"))
-    for part in ("startup.js", "core.js", "input/tex.js", "input/tex/extensions", "output/chtml.js", "output/chtml/fonts/tex.js", "output/chtml/fonts/woff-v2", "a11y/assistive-mml.js"):
+    there = next(file.locate() for file in files(MATHJAX) if file.match("static/mathjax/startup.js"))
+    for part in ("startup.js", "core.js", "input/tex.js", "input/tex/extensions", "output/chtml.js",
+                 "output/chtml/fonts/tex.js", "output/chtml/fonts/woff-v2", "a11y/assistive-mml.js"):
+        source = Path(there).parent / part
         (to / part).parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (there / part).is_dir() else shutil.copyfile)(there / part, to / part)
+        (shutil.copytree if source.is_dir() else shutil.copyfile)(source, to / part)
 
 
 # Command line ------------------------------------------------------------------------------------
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--strict", action="store_true", help="check the finished pages and fail on any warning")
-    parser.add_argument("--unseen", action="store_true", help="do not look at the pages in a browser (they are when --strict)")
-    parser.add_argument("--sample", action="store_true", help="look at a sample of the pages only in the browser")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--strict", action="store_true", help="look at the pages, and fail on any warning")
+    parser.add_argument("--unseen", action="store_true", help="as text only, not in a browser")
+    parser.add_argument("--sample", action="store_true", help="a sample of them only in the browser")
     parser.add_argument("--quarto", action="store_true", help="let Quarto make the pages, plainly")
-    parser.add_argument("--root", default=Path(__file__).resolve().parents[1], help="the project (default: the one this script is in)")
+    parser.add_argument("--root", default=Path(__file__).resolve().parents[1], help="the project")
     arguments = parser.parse_args(argv)
     project = Project(arguments.root)
     os.chdir(project.root)
     sys.path.insert(1, str(project.root))
-    if arguments.quarto:
-        return render_with_quarto(project)
-    level = LEVELS[0 if not arguments.strict else 1 if arguments.unseen else 2 if arguments.sample else 3]
-    stamp, state = project.build / "stamp.json", dict(digest=project.digest(), complaints=[], level=level)
-    old = json.loads(stamp.read_text()) if stamp.exists() else {}
-    built = (project.docs / "index.html").exists() and old.get("digest") == state["digest"] and not (arguments.strict and old["complaints"])
-    if built and LEVELS.index(old["level"]) >= LEVELS.index(level):
-        print(f"The site is up to date: {project.docs}/index.html")
-        return 0
-    complaints = check_notebooks(project)
-    if arguments.strict and complaints:
+    import translate
+    try:
+        return render_with_quarto(project) if arguments.quarto else build(project, arguments)
+    except translate.Problem as problem:
+        raise Failure(str(problem)) from None
+
+
+def build(project, arguments):
+    "Build what has changed, look at what was not looked at as closely."
+    strict = arguments.strict
+    level = 0 if not strict else 1 if arguments.unseen else 2 if arguments.sample else 3
+    stamp, digest = project.build / "stamp.json", project.digest()
+    old = json.loads(stamp.read_text()) if stamp.exists() and (project.docs / "index.html").exists() else {}
+    built = old.get("digest") == digest and not (strict and old["complaints"])
+    if built and old["level"] >= level:
+        return print(f"The site is up to date: {project.docs}/index.html")
+    complaints = [*check_notebooks(project)]
+    if strict and complaints:
         raise Failure("\n".join(complaints))
-    if built:
-        pages = read_pages(project, project.processed)
-    else:
-        pages, more = build_with_sphinx(project)
-        complaints += more
-    if arguments.strict:
-        complaints += checked(project, pages, look=not arguments.unseen, sample=arguments.sample)
-    state |= dict(complaints=complaints)
-    if arguments.strict and complaints:
-        raise Failure("\n".join([*complaints, "These are warnings; without --strict they would only be printed."]))
+    pages, more = (read_pages(project, project.processed), []) if built else build_with_sphinx(project)
+    complaints += more + (checked(project, pages, level) if strict else [])
+    if strict and complaints:
+        raise Failure("\n".join(complaints))
     project.build.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(json.dumps(state))
+    stamp.write_text(json.dumps(dict(digest=digest, level=level, complaints=complaints)))
     for line in complaints:
         print("warning:", line, file=sys.stderr)
     print(f"{len(pages)} pages: {project.docs}/index.html")
-    return 0
 
 
-def checked(project, pages, look, sample):
-    "Everything that is wrong with the finished pages; prints their weights and what the browser took."
+def checked(project, pages, level):
+    """Everything that is wrong with the finished pages: read as text, a sample (2) or all (3) looked at in the
+    browser."""
     import check
-    start, by_name = time.perf_counter(), {page.name: page for page in pages}
+    start, stems = time.perf_counter(), {page.name: page.stem for page in pages}
     names = sorted(path.stem for path in project.docs.glob("*.html") if path.stem not in ("404", "search"))
     complaints, weights = check.read(project.docs, names)
-    seen = check.look(project.docs, names, sample=check.SAMPLE if sample else ()) if look else {}
+    looked = names if level == 3 else [name for name in names if name in check.SAMPLE] if level == 2 else []
+    seen = check.look(project.docs, looked)
     for name, measured in seen.items():
-        page = by_name.get(name)
-        complaints += check.judged(name, measured, page.nb, page.stem) if page else check.judged(name, measured)
-    heaviest = max(weights, key=weights.get, default="none")
-    print(f"checked {len(names)} pages{', ' + str(len(seen)) + ' of them in the browser,' if look else ''} in {time.perf_counter() - start:.0f} s; the median weighs "
-          f"{sorted(weights.values())[len(weights) // 2] / 1e6:.1f} MB, {heaviest}.html {weights[heaviest] / 1e6:.1f} MB" if weights else "no page is there")
-    if look and not seen:
+        complaints += check.judged(name, measured, stems.get(name, ""))
+    print(f"checked {len(names)} pages, {len(seen)} in the browser, in {time.perf_counter() - start:.0f} s; "
+          f"the heaviest weighs {max(weights.values()) / 1e6:.1f} MB")
+    if looked and not seen:
         print("left out: the pages were not looked at: Chromium or Playwright is missing")
-    elif look and not check.axe():
+    elif looked and not check.axe():
         print('left out: accessibility was not looked at: pip install "cost_eval[dev]" brings axe-core')
-    elif look and sample:
-        print(f"left out: {len(names) - len(seen)} of {len(names)} pages were not looked at in the browser: make site STRICT=1 or make test FULL=1 sees all")
+    elif len(seen) < len(names):
+        print(f"left out: {len(names) - len(seen)} of {len(names)} pages were not looked at in the browser: "
+              "make site STRICT=1 or make test FULL=1 sees all")
     return complaints
 
 

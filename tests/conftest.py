@@ -1,6 +1,6 @@
 """Shared by all tests: hypothesis, tests that only the nightly run does, those of one notebook, and the site,
 which is built once."""
-import contextlib
+import fcntl
 import importlib
 import os
 import pickle
@@ -16,7 +16,6 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / ".ci" / "site"))
 import check  # noqa: E402
-import forked  # noqa: E402
 
 CHROMIUM, FLAGS = check.chromium(), check.FLAGS
 matplotlib.use("Agg")  # here; kernels that tests start show figures in their own way
@@ -29,31 +28,31 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("nightly" if FULL
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes long; only `make test FULL=1` (nightly) runs it")
-    config.addinivalue_line("markers",
-                            "xdist_group(name): tests that run one after the other, in one process")
+    for line in ("slow: takes long; only `make test FULL=1` (nightly) runs it",
+                 "ci: CI runs it besides, and `make test CI=1`; a plain `make test` does not",
+                 "xdist_group(name): tests that run one after the other, in one process"):
+        config.addinivalue_line("markers", line)
 
 
 # --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common
 # files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
-OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples",
-               "forms": "samples", "constraints": "policies comparisons",
-               "decision_rule": "runner policies planning",
-               "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
-               "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
-               "sequences": "planning",
-               "report": "page", "verdicts": "report page",
-               "jobs": "api", "contract": "api",
-               "command_line": "__main__", "chapters": "reproduce",
-               "planted": "reproduce " + " ".join(f"reproductions.{p}" for p in ("bootstrap", "cost_score",
-        "expected_cost", "outperformance", "weighted_accuracy"))}
+OTHER_NAMES = {
+    "labels": "confusion costs", "attainable": "costs", "annotators": "samples", "forms": "samples",
+    "constraints": "policies comparisons", "decision_rule": "runner policies planning",
+    "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
+    "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores", "sequences": "planning",
+    "report": "page", "verdicts": "report page", "jobs": "api", "contract": "api",
+    "command_line": "__main__", "chapters": "reproduce",
+    "planted": "reproduce reproductions.bootstrap reproductions.cost_score reproductions.expected_cost "
+               "reproductions.outperformance reproductions.weighted_accuracy"}
 COMMON = ("house", "contract", "options", "refusals", "invariances", "widgets")
 
 
 def pytest_addoption(parser):
     parser.addoption("--of", default="", metavar="NOTEBOOK,NOTEBOOK",
                      help="only what tests these notebooks, and needs no browser")
+    parser.addoption("--without-ci", action="store_true", help="leave to CI what is marked so")
 
 
 def made_by(notebook):
@@ -81,23 +80,31 @@ def pytest_ignore_collect(collection_path, config):
 def chosen(items, notebooks):
     "Those of the notebooks."
     modules = [module for module in map(made_by, notebooks) if module]
-    names = {*notebooks, *modules}.union(*(getattr(importlib.import_module(f"cost_eval.{module}"), "__all__",
-                                                   ()) for module in modules))
+    names = {*notebooks, *modules}
+    for module in modules:
+        names |= {*getattr(importlib.import_module(f"cost_eval.{module}"), "__all__", ())}
     whole = {path: is_of(path, notebooks) for path in {item.path for item in items}}
     for item in items:
         first = re.split(r"[- \]]", item.name.partition("[")[2].removeprefix("cost_eval."))[0]
-        if not {"docs", "browser", "lab", "site"} & set(item.fixturenames) and (whole[item.path]
-                or first in names):
+        if not {"docs", "browser", "lab"} & {*item.fixturenames} and (whole[item.path] or first in names):
             yield item
 
 
-LONG = ("test_widgets", "test_answers", "test_browser", "test_site", "test_scale", "test_planted",
-        "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
-        # begun first, so that all workers end together
-        "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")
+# begun first, so that all workers end together
+LONG = """test_widgets test_answers test_browser test_site test_scale test_planted test_types
+test_reproductions_weighted_accuracy test_reproductions_expected_cost test_reproductions_outperformance
+test_reproductions_cost_score test_reproduce""".split()
 # dealt out test by test
-SPLIT = ("test_widgets", "test_answers", "test_browser", "test_site", "test_scale",
-         "test_invariances", "test_options", "test_outperformance", "test_planted")
+SPLIT = """test_widgets test_answers test_browser test_site test_scale test_invariances test_options
+test_outperformance test_planted""".split()
+
+
+def group(item):
+    "Tests that run one after the other: what a file computes once is computed once a run, not once a process."
+    if "lab" in item.fixturenames:  # one JupyterLab
+        return "lab"
+    alone = item.path.stem in SPLIT and "results" not in item.fixturenames  # a paper's items, run once
+    return "" if alone or item.get_closest_marker("slow") else item.path.stem
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
@@ -105,22 +112,15 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("of"):
         items[:] = chosen(items, config.getoption("of").split(","))
     items.sort(key=lambda item: item.path.stem not in LONG)
+    left = {"slow": "slow: make test FULL=1 runs it"} if not FULL else {}
+    left |= {"ci": "in CI besides, and by make test CI=1"} if config.getoption("without_ci") else {}
     for item in items:
-        if "results" in item.fixturenames:  # a paper's items, run once a process: so in one process only
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-        # they run scripts, which begin in one process
-        if "toy" in item.fixturenames or item.name.startswith("test_command"):
-            item.add_marker(pytest.mark.xdist_group("forked"))
-        if "lab" in item.fixturenames:  # one JupyterLab
-            item.add_marker(pytest.mark.xdist_group("lab"))
-        alone = item.path.stem in SPLIT or item.get_closest_marker("slow") or item.get_closest_marker(
-            "xdist_group")
-        if not alone:  # what a file computes once is computed once a run, not once a process
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    if not FULL:
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="slow: make test FULL=1 runs it"))
+        if {"browser", "lab"} & {*item.fixturenames} or item.path.stem == "test_types":
+            item.add_marker("ci")
+        if not item.get_closest_marker("xdist_group") and group(item):
+            item.add_marker(pytest.mark.xdist_group(group(item)))
+        for reason in (reason for mark, reason in left.items() if item.get_closest_marker(mark)):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -189,32 +189,19 @@ def no_data(monkeypatch, tmp_path):
 
 
 def build_site(root, *options):
-    "Run .ci/site.py: for the book as anybody does, for small projects without the wait for a new Python."
-    script = ROOT / ".ci/site.py"
-    if root == ROOT:
-        return subprocess.run([sys.executable, str(script), *options], capture_output=True, text=True)
-    return forked.run(script, "--root", root, *options, env=dict(os.environ))
-
-
-@contextlib.contextmanager
-def alone(name):
-    "One process at a time, where several run the tests."
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    (ROOT / "build").mkdir(exist_ok=True)
-    with open(ROOT / "build" / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    "Run .ci/site.py."
+    words = [sys.executable, str(ROOT / ".ci/site.py"), "--strict", "--unseen", "--root", str(root)]
+    return subprocess.run([*words, *options], capture_output=True, text=True)
 
 
 @pytest.fixture(scope="session")
 def docs():
-    "The site; built here only if nobody has (`make test` has), or if something changed since."
+    """The site; built here only if nobody has (`make test` has), or if something changed since; by one process at a
+    time."""
     pytest.importorskip("myst_nb", reason='needs pip install "cost_eval[dev]"')
-    with alone("site"):
-        done = build_site(ROOT, "--strict", "--sample")
+    (ROOT / "build").mkdir(exist_ok=True)
+    with open(ROOT / "build/site.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = build_site(ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / "_docs"

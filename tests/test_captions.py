@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / ".ci"))
 import captions  # noqa: E402
@@ -16,7 +17,6 @@ CODE = "n = 1_000\nax.set(xlabel='x')"
 @pytest.fixture(scope="module")
 def figure():
     "A falling and a rising line of many points, which cross at (2.5, 5), and a word."
-    from matplotlib.figure import Figure
     fig = Figure()
     ax, x = fig.subplots(), np.linspace(0, 7.3, 400)
     ax.plot(x, 10 - 2 * x)
@@ -40,8 +40,8 @@ def test_what_is_not_is_named(figure, text, missing):
 
 
 def test_what_a_cell_names_is_set():
-    assert set(captions.set_in("f(costs, rest)", {"costs": [3, 40], "rest": np.arange(100)})) == {2, 3, 40,
-            100}
+    few = {"costs": [3, 40], "rest": np.arange(100)}
+    assert set(captions.set_in("f(costs, rest)", few)) == {2, 3, 40, 100}
     uneven = {"pairs": [(1, [2, 3]), (4, [5])], "alone": np.array(7.0)}
     assert set(captions.set_in("f(pairs, alone)", uneven)) == {1, 2, 4, 7}
 
@@ -50,14 +50,16 @@ def test_what_a_cell_names_is_set():
 
 def panel(paint):
     "A figure on which `paint(ax)` has drawn."
-    from matplotlib.figure import Figure
     fig = Figure()
     paint(fig.subplots())
     return fig
 
 
+COLOURS = ["#3f90da", "#ffa90e", "#bd1f01"]
+
+
 def three_lines(ax):
-    for k, color in enumerate(("#3f90da", "#ffa90e", "#bd1f01")):
+    for k, color in enumerate(COLOURS):
         ax.plot([0, 1], [k, k], color=color, label=f"line {k}")
 
 
@@ -76,11 +78,9 @@ def test_names_of_the_code_are_found(words, names):
     (lambda ax: (three_lines(ax), ax.get_lines()[2].set_color("0.4")), []),
     (lambda ax: (three_lines(ax), ax.get_lines()[2].set_visible(False)), []),
     # tints
-    (lambda ax: [ax.axvspan(k, k + 1, color=color, alpha=.15)
-                 for k, color in enumerate(("#3f90da", "#ffa90e", "#bd1f01"))], []),
+    (lambda ax: [ax.axvspan(k, k + 1, color=color, alpha=.15) for k, color in enumerate(COLOURS)], []),
     (lambda ax: ax.scatter(range(9), range(9), c=range(9)), []),  # a scale
-    (lambda ax: ax.bar(range(3), range(3), color=["#3f90da", "#ffa90e", "#bd1f01"]),
-     ["3 strong colours in a panel"]),
+    (lambda ax: ax.bar(range(3), range(3), color=COLOURS), ["3 strong colours in a panel"]),
     (lambda ax: ax.plot([0, 1], "o", ls="none", mfc="#bd1f01", mec="#832db6", color="#3f90da"), []),
 ])
 def test_a_third_strong_colour_and_a_legend_are_found(paint, faults):

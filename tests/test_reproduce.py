@@ -7,7 +7,6 @@ import subprocess
 import sys
 from importlib.resources import files
 
-import forked
 import numpy as np
 import pytest
 from hypothesis import given
@@ -372,10 +371,8 @@ def command(tmp_path, *arguments, script=None):
     (tmp_path / "script.py").write_text(script
                                         or "import sys\nfrom cost_eval.__main__ import "
                                            "main\nsys.exit(main())")
-    if "--jobs" in arguments:  # a new Python, whose workers end with it
-        return subprocess.run([sys.executable, "script.py", *arguments], cwd=tmp_path, env=environment,
-                              capture_output=True, text=True)
-    return forked.run(tmp_path / "script.py", *arguments, cwd=tmp_path, env=environment)
+    return subprocess.run([sys.executable, "script.py", *arguments], cwd=tmp_path, env=environment,
+                          capture_output=True, text=True)
 
 
 def test_command_reproduce(tmp_path):

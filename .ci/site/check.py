@@ -5,11 +5,12 @@
 | `read`, as text | links that lead somewhere, figures and tables that can be heard, no left-over markup, pages that load fast |
 | `look`, in Chromium, where it is to be had | no errors, nothing that jumps while the page loads, nothing cut off at three sizes of screen, words of 9 px in figures, formulas in their column |
 | axe-core there | contrasts, names and keyboard, light and dark |
-| `judged`, `place` | the author's: which page, notebook and cell |
+| `judged` | the author's: which page, and what |
 """
 import contextlib
 import gzip
 import http.server
+import importlib.resources
 import re
 import shutil
 import threading
@@ -18,20 +19,21 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
-LOADS, QUIET = ("script", "img", "iframe", "source", "video", "audio", "embed"), ("script", "style", "pre", "code", "svg")
-HEAVIEST, HOME = 1.5e6, 1e6  # bytes as sent: no page more, the first one; .54e6 are the theme's icons, which all pages share
-LEFT_OVER = (":::", "{{<", "?@", "{#", "{.callout", "@fig-", "@eq-", "@tbl-", "$$", "#| ", "{target=", "](#")
+QUIET = ("script", "style", "pre", "code", "svg")
+HEAVIEST, HOME = 1.5e6, 1e6  # bytes as sent: no page more, the first one; .54e6 are icons that all share
+LEFT_OVER = ":::  {{<  ?@  {#  {.callout  @fig-  @eq-  @tbl-  $$  #|  {target=  ](#".split()
 RAW = re.compile(r"(?<!\w)\$[^$\s][^$\n]{0,80}?[^$\s]?\$(?![\w$])|`[^`\n]+`|\b(Figure|Table) \d+: \1\b")
 WIDTHS = (1440, 820, 390)
 JUMPS = .1  # layout shift while a page loads, as browsers count it
 SMALLEST = 9  # pixels, the size of type in a figure: figures.py aims a little higher
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
 class Parsed(NamedTuple):
-    "Ids, links, loaded files, images (their attributes), how many heads of tables and names of folds are empty, how many formulas, and the text outside code and mathematics."
+    """Ids, links, loaded files, images (their attributes), how many heads of tables and names of folds are empty, how
+    many formulas, and the text outside code and mathematics."""
     ids: list
     links: list
     loaded: list
@@ -41,14 +43,18 @@ class Parsed(NamedTuple):
     text: str
 
 
+EMPTY = ("//th[not(normalize-space(translate(., '\u00a0', '')) or .//img)]"
+         "| //summary[not(normalize-space() or @aria-label)]")
+
+
 @lru_cache(None)
 def parsed(path):
     import lxml.html
     tree = lxml.html.parse(path, parser=lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)).getroot()
-    loads = "|".join(f"//{tag}/@src|//{tag}/@srcset" for tag in LOADS) + "|//link[not(@rel='canonical')]/@href"
+    loads = "//link[not(@rel='canonical')]/@href | //*[not(self::input)]/@src | //*/@srcset"
     images = [dict(image.attrib) for image in tree.iter("img") if "logo__image" not in image.classes]
     found = [[str(value) for value in tree.xpath(path)] for path in ("//@id", "//a/@href", loads)]
-    empty = len(tree.xpath("//th[not(normalize-space(translate(., '\u00a0', '')) or .//img)] | //summary[not(normalize-space() or @aria-label)]"))
+    empty = len(tree.xpath(EMPTY))
     formulas = [e for e in tree.iter("span", "div") if "math" in e.classes]
     for quiet in [*formulas, *tree.xpath("|".join(f"//{tag}" for tag in (*QUIET, "comment()")))]:
         quiet.drop_tree()
@@ -57,19 +63,26 @@ def parsed(path):
 
 def read(docs, names):
     "Complaints about the pages as text."
-    found, weights = [], {}
+    found, weights = [], {name: weight(docs, docs / f"{name}.html") for name in names}
     for name in names:
-        path = docs / f"{name}.html"
-        page, said = parsed(path), partial("{}.html: {}".format, name)
-        found += [said(f"the link {link} leads nowhere") for link in dead_links(docs, path)]
-        found += [said(f"an image without alternative text: {image.get('src', '')[:60]}") for image in page.images if not described(image)]
-        found += [said(f"{page.empty} tables' heads or folds without words")] if page.empty else []
-        found += [said(f"left-over markup {mark!r} in {around(page.text, page.text.index(mark))!r}") for mark in LEFT_OVER if mark in page.text]
-        found += [said(f"raw markup in {around(page.text, m.start())!r}") for m in RAW.finditer(page.text)]
-        weights[name] = weight(docs, path)
-    most = {name: HOME if name == "index" else HEAVIEST for name in names}
-    found += [f"{name}.html weighs {w / 1e6:.1f} MB, more than {most[name] / 1e6:g}" for name, w in weights.items() if w > most[name]]
+        found += [f"{name}.html: {fault}" for fault in faults(docs, docs / f"{name}.html")]
+        if weights[name] > (most := HOME if name == "index" else HEAVIEST):
+            found.append(f"{name}.html weighs {weights[name] / 1e6:.1f} MB, more than {most / 1e6:g}")
     return found, weights
+
+
+def faults(docs, path):
+    "What is wrong with a page as text."
+    page = parsed(path)
+    yield from (f"the link {link} leads nowhere" for link in dead_links(docs, path))
+    yield from (f"an image without alternative text: {image.get('src', '')[:60]}"
+                for image in page.images if not described(image))
+    if page.empty:
+        yield f"{page.empty} tables' heads or folds without words"
+    for mark in (mark for mark in LEFT_OVER if mark in page.text):
+        yield f"left-over markup {mark!r} in {around(page.text, page.text.index(mark))!r}"
+    for found in RAW.finditer(page.text):
+        yield f"raw markup in {around(page.text, found.start())!r}"
 
 
 def dead_links(docs, path):
@@ -79,14 +92,15 @@ def dead_links(docs, path):
         if url.scheme or url.netloc:
             continue
         target = docs / unquote(url.path) if url.path else path
-        if not target.exists() or url.fragment and target.suffix == ".html" and unquote(url.fragment) not in parsed(target).ids:
+        place = unquote(url.fragment) if target.suffix == ".html" else ""
+        if not target.exists() or place and place not in parsed(target).ids:
             dead.append(link)
     return dead
 
 
 def described(image):
-    alt = image.get("alt")
-    return alt == "" and image.get("role") == "presentation" or len(alt or "") > 3 and not alt.startswith(("_images", "../"))
+    alt = image.get("alt", "")
+    return image.get("role") == "presentation" or len(alt) > 3 and not alt.startswith(("_images", "../"))
 
 
 def around(text, at):
@@ -95,14 +109,16 @@ def around(text, at):
 
 def weight(docs, path):
     "Bytes of a page with the files of ours that it names, as hosts send them: compressed."
-    files = {docs / unquote(urlparse(url).path) for url in parsed(path).loaded if not urlparse(url).netloc and urlparse(url).scheme != "data"}
+    ours = [urlparse(url) for url in parsed(path).loaded]
+    files = {docs / unquote(url.path) for url in ours if not url.netloc and url.scheme != "data"}
     return sent(path) + sum(sent(file) for file in files if file.is_file())
 
 
 @lru_cache(None)
 def sent(file):
     "The size of a file on its way."
-    return len(gzip.compress(file.read_bytes(), 6)) if file.suffix in (".html", ".css", ".js", ".svg", ".json") else file.stat().st_size
+    text = file.suffix in (".html", ".css", ".js", ".svg", ".json")
+    return len(gzip.compress(file.read_bytes(), 6)) if text else file.stat().st_size
 
 
 # In the browser ----------------------------------------------------------------------------------
@@ -110,8 +126,7 @@ def sent(file):
 def axe():
     "axe-core's script, from the package that carries it, or nothing."
     try:
-        from importlib.resources import files
-        return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+        return (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     except (ImportError, OSError):
         return ""
 
@@ -140,17 +155,17 @@ def served(docs):
 SAMPLE = ("index", "scoreboard", "expected_cost", "report", "scale", "glossary")
 
 
-def look(docs, names, jobs=2, sample=()):
-    "{name: what the browser measured}, of a sample of the pages, if one is given; nothing without Chromium and Playwright."
+def look(docs, names, jobs=2):
+    "{name: what the browser measured}; nothing without Chromium and Playwright."
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError:
         return {}
-    if not chromium():
+    if not chromium() or not names:
         return {}
-    wanted = [name for name in names if not sample or name in sample]
     with served(docs) as site, ProcessPoolExecutor(jobs) as pool:
-        return {name: seen for part in pool.map(partial(look_at, site), (wanted[i::jobs] for i in range(jobs))) for name, seen in part.items()}
+        parts = pool.map(partial(look_at, site), (names[i::jobs] for i in range(jobs)))
+        return {name: seen for part in parts for name, seen in part.items()}
 
 
 def look_at(site, names):
@@ -168,12 +183,14 @@ def look_at(site, names):
 
 
 def measured(page, url, script):
-    "Errors, shift, overflow by width, formulas wider than their column, the height of the first figure, and axe's faults by scheme."
+    """Errors, shift, overflow by width, formulas wider than their column, the height of the first figure, and
+    axe's faults by scheme."""
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda m: errors.append(m.text) if m.type == "error" and "Failed to load" not in m.text else None)
-    page.on("response", lambda r: None if r.status < 400 else errors.append(f"{r.status} {r.url}"))
-    page.on("request", lambda r: errors.append(f"loads {r.url}") if r.url.startswith("http") and r.url.split("/")[2] != url.split("/")[2] else None)
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+    page.on("response", lambda r: errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    near = (url.rpartition("/")[0], "data:", "blob:")
+    page.on("request", lambda r: errors.append(f"loads {r.url}") if not r.url.startswith(near) else None)
     shift = {}
     for width in (WIDTHS[-1], WIDTHS[0]):
         page.set_viewport_size({"width": width, "height": 900})
@@ -181,11 +198,11 @@ def measured(page, url, script):
         page.wait_for_load_state("networkidle")
         page.evaluate("window.MathJax?.startup?.promise")
         shift[width] = page.evaluate(SHIFT)
-    page.evaluate("document.querySelectorAll('details.rest').forEach(fold => { fold.open = true; })")
+    page.evaluate(OPEN)
     seen = dict(errors=errors, shift=shift, overflow={}, hidden={}, figures={}, faults={}, lightness={})
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        seen["overflow"][width] = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        seen["overflow"][width] = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         seen["hidden"][width] = page.evaluate(CUT)
         seen["figures"][width] = page.evaluate(FIGURES)
         if width == WIDTHS[0]:
@@ -215,9 +232,11 @@ def settle(page):
         page.wait_for_function(REACHED, timeout=5000)
 
 
+OPEN = "document.querySelectorAll('details.rest').forEach(fold => { fold.open = true; })"
+
 # whether the keyboard reaches everything that scrolls
 REACHED = """() => [...document.querySelectorAll('main :is(table, pre, figure, .cell_output)')].every(e =>
-    e.scrollWidth <= e.clientWidth + 13 || !['auto', 'scroll'].includes(getComputedStyle(e).overflowX) || e.tabIndex === 0)"""
+    !e.tabIndex || e.scrollWidth < e.clientWidth + 14 || !/auto|scr/.test(getComputedStyle(e).overflowX))"""
 
 # how much has jumped since the page began to load: score, and what moved farthest
 SHIFT = """() => new Promise((done) => setTimeout(() => {
@@ -226,7 +245,7 @@ SHIFT = """() => new Promise((done) => setTimeout(() => {
     watch.observe({ type: 'layout-shift', buffered: true });
     setTimeout(() => {
         const worst = all.sort((a, b) => b.value - a.value)[0]?.sources.map(s => s.node).find(n => n);
-        done([+all.reduce((sum, e) => sum + e.value, 0).toFixed(3), (worst?.textContent ?? '').trim().slice(0, 60)]);
+        done([+all.reduce((sum, e) => sum + e.value, 0).toFixed(3), (worst?.textContent ?? '').slice(0, 60)]);
     }, 50);
 }, 300))"""
 
@@ -234,43 +253,46 @@ SHIFT = """() => new Promise((done) => setTimeout(() => {
 CUT = """() => [...document.querySelectorAll('main *')].filter(e => {
     const box = e.getBoundingClientRect();
     if (!box.width || box.right <= innerWidth + 1 || getComputedStyle(e).position === 'fixed') return false;
-    for (let p = e.parentElement; p; p = p.parentElement)
-        if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(p).overflowX) && p !== document.body && p !== document.documentElement) return false;
+    for (let p = e.parentElement; p && p !== document.body; p = p.parentElement)
+        if (/auto|scroll|hidden/.test(getComputedStyle(p).overflowX)) return false;
     return true;
 }).slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.trim().slice(0, 40))"""
 
-# of each drawing of matplotlib's, as it is shown: the smallest size of type in pixels, and whether it is wider than its frame
+# of each drawing of matplotlib's, as it is shown: the smallest size of type in pixels, and whether it is
+# wider than its frame
 FIGURES = """async () => {
     const found = [];
     for (const image of document.querySelectorAll(':is(article, main) img')) {
-        const width = image.getBoundingClientRect().width, frame = image.closest('figure') ?? image.parentElement;
+        const width = image.getBoundingClientRect().width;
+        const frame = image.closest('figure') ?? image.parentElement;
         if (!width || !/\\.svg$|^data:image\\/svg/.test(image.src)) continue;
         const svg = await (await fetch(image.src)).text(), box = svg.match(/viewBox=["']0 0 ([\\d.]+)/);
         const sizes = [...svg.matchAll(/scale\\(([\\d.]+) -/g)].map(glyphs => 100 * glyphs[1]);
         const seen = image.src.match(/svgView\\(viewBox\\(([^)]*)/)?.[1].split(',')[2] ?? box?.[1];
-        if (box && sizes.length) found.push({ words: +(Math.min(...sizes) * width / seen).toFixed(2), wide: width > frame.clientWidth + 1,
-            name: (frame.id || 'a figure') + ' (' + image.alt.slice(0, 50) + ')' });
+        if (box && sizes.length) found.push({
+            words: +(Math.min(...sizes) * width / seen).toFixed(2), wide: width > frame.clientWidth + 1,
+            name: `${frame.id || 'a figure'} (${image.alt.slice(0, 50)})` });
     }
     return found;
 }"""
 
-LIGHTNESS = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((all, one) => all + +one, 0) / 765"
+LIGHTNESS = "getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] / 255"  # of its red
 
 MEASURE = """() => {
-    const main = document.querySelector('article, main'), top = main.getBoundingClientRect().top;
+    const main = document.querySelector('article, main');
     const screen = e => e ? +((e.getBoundingClientRect().top + scrollY) / innerHeight).toFixed(2) : null;
-    const figure = [...main.querySelectorAll('img, .cell_output svg')].find(e => e.getBoundingClientRect().height > 60);
-    const wide = [...(window.MathJax?.startup?.document?.math ?? [])].filter(m => m.display).filter(m => {
-        const box = m.typesetRoot, column = box?.parentElement?.closest('section, .bd-article, main, div.math, p');
-        return box && box.scrollWidth > box.clientWidth + 1 || box?.parentElement && box.parentElement.scrollWidth > box.parentElement.clientWidth + 1;
-    }).map(m => m.math);
+    const figure = [...main.querySelectorAll('img')].find(e => e.getBoundingClientRect().height > 60);
     const summary = [...main.querySelectorAll('h2')].find(e => e.textContent.startsWith('Summary'));
-    return { figure: screen(figure), story: screen(summary), wide, screens: +(document.documentElement.scrollHeight / innerHeight).toFixed(1),
-             merror: document.querySelectorAll('mjx-merror').length,
-             unset: document.querySelectorAll('article .math').length - document.querySelectorAll('article mjx-container').length };
+    const wider = e => e && e.scrollWidth > e.clientWidth + 1;
+    const all = [...(window.MathJax?.startup?.document?.math ?? [])].filter(m => m.display);
+    const wide = all.filter(m => [m.typesetRoot, m.typesetRoot?.parentElement].some(wider)).map(m => m.math);
+    const count = which => document.querySelectorAll(which).length;
+    return { figure: screen(figure), story: screen(summary), wide, merror: count('mjx-merror'),
+             unset: count('article .math') - count('article mjx-container') };
 }"""
 
-# much of the same tells axe-core nothing new, and takes it a minute: rows, listings and set formulas after the first ones
+# much of the same tells axe-core nothing new, and takes it a minute: rows, listings and set formulas after
+# the first ones
 TRIM = """() => {
     document.querySelectorAll('mjx-container').forEach(e => e.replaceChildren());
     [...document.querySelectorAll('.highlight pre')].slice(10).forEach(e => { e.textContent = 'x'; });
@@ -278,12 +300,13 @@ TRIM = """() => {
 }"""
 
 AXE = """async (scheme) => {
-    const rules = scheme === 'phone' ? { type: 'rule', values: ['scrollable-region-focusable'] } : scheme === 'dark' ? { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
-        : { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] };
-    const found = await axe.run({ exclude: [['mjx-container']] }, { resultTypes: ['violations'], preload: false, runOnly: rules });
+    const said = n => `${n.target.join(' ')}: ${n.html.slice(0, 90)} ${n.any[0]?.message ?? ''}`;
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    const rules = { phone: ['scrollable-region-focusable'], dark: ['color-contrast', 'link-in-text-block'] };
+    const options = { resultTypes: ['violations'], preload: false, runOnly: rules[scheme] ?? tags };
+    const found = await axe.run({ exclude: [['mjx-container']] }, options);
     return found.violations.filter(v => ['serious', 'critical'].includes(v.impact))
-        .map(v => ({ id: v.id, impact: v.impact, count: v.nodes.length, where: v.nodes.slice(0, 4).map(n => n.target.join(' ') + ': ' + n.html.slice(0, 90)
-            + ' ' + (n.any[0]?.message ?? '').slice(0, 110)) }));
+        .map(v => ({ id: v.id, where: said(v.nodes[0]) }));
 }"""
 
 
@@ -291,32 +314,40 @@ CHAPTER = re.compile(r"(0[1-4]|[1-6][0-3])_")
 STORY = 20  # screens at the most
 
 
-def judged(name, seen, nb=None, stem=""):
+def judged(name, seen, stem=""):
     "Complaints about what the browser measured."
-    said = partial("{}: {}".format, f"{name}.html")
-    found = [said(f"an error in the browser: {error[:200]}") for error in seen["errors"]]
-    found += [said(f"a layout shift of {score} at {width} px, of {what!r}") for width, (score, what) in seen["shift"].items() if score > JUMPS]
-    found += [said(f"{over} px too wide at {width} px") for width, over in seen["overflow"].items() if over > 0]
-    found += [said(f"sticks out at {width} px: {what}") for width, all in seen["hidden"].items() for what in all]
-    found += [said(f"words of {fig['words']} px at {width} px in {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["words"] < SMALLEST]
-    found += [said(f"wider than its column at {width} px: {fig['name']}") for width, all in seen["figures"].items() for fig in all if fig["wide"]]
-    found += [said(f"a formula wider than its column at {WIDTHS[0]} px{place(nb, tex)}: {' '.join(tex.split())[:80]}") for tex in seen["wide"]]
-    found += [said(f"not {scheme} where it should be") for scheme, value in seen["lightness"].items() if (value > .5) != (scheme == "light")]
-    if CHAPTER.match(stem) and (seen["figure"] is None or seen["figure"] >= 1):
-        found.append(said("there is no figure" if seen["figure"] is None else f"the first figure begins on screen {1 + seen['figure']:.1f}"))
-    if CHAPTER.match(stem) and (seen.get("story") or 0) > STORY:
-        found.append(said(f"{seen['story']:.0f} screens before the summary; at most {STORY}: what is secondary goes behind it, under Going further"))
-    found += [said(f"{seen['merror']} formulas that MathJax refuses")] if seen["merror"] else []
-    found += [said(f"{seen['unset']} formulas are not typeset")] if seen["unset"] > 0 else []
-    found += [said(f"{fault['impact']} fault of accessibility, {scheme}: {fault['id']} ({fault['count']}), as in {fault['where'][0]}")
-              for scheme, faults in seen["faults"].items() for fault in faults]
-    return found
+    found = [*told(seen), *(of_chapter(seen) if CHAPTER.match(stem) else ())]
+    return [f"{name}.html: {fault}" for fault in found]
 
 
-def place(nb, tex):
-    "The cell a formula stands in."
-    bare = re.sub(r"\\begin\{(?:split|aligned|equation\*?)\}|\\end\{\w+\*?\}|\s", "", tex)[:60]
-    for cell in (nb or {}).get("cells", []):
-        if bare in re.sub(r"\s", "", "".join(cell.get("source") or "")):
-            return f", cell {cell.get('id')}"
-    return ""
+def told(seen):
+    yield from (f"an error in the browser: {error[:200]}" for error in seen["errors"])
+    for width, (score, what) in seen["shift"].items():
+        if score > JUMPS:
+            yield f"a layout shift of {score} at {width} px, of {what!r}"
+    for width in WIDTHS:
+        if seen["overflow"][width] > 0:
+            yield f"{seen['overflow'][width]} px too wide at {width} px"
+        yield from (f"sticks out at {width} px: {what}" for what in seen["hidden"][width])
+        for figure in seen["figures"][width]:
+            if figure["words"] < SMALLEST:
+                yield f"words of {figure['words']} px at {width} px in {figure['name']}"
+            if figure["wide"]:
+                yield f"wider than its column at {width} px: {figure['name']}"
+    for tex in seen["wide"]:
+        yield f"a formula wider than its column: {' '.join(tex.split())[:80]}"
+    for scheme, value in seen["lightness"].items():
+        if (value > .5) != (scheme == "light"):
+            yield f"not {scheme} where it should be"
+    for count, fault in ((seen["merror"], "that MathJax refuses"), (seen["unset"], "that are not typeset")):
+        if count > 0:
+            yield f"{count} formulas {fault}"
+    for scheme, faults in seen["faults"].items():
+        yield from (f"accessibility, {scheme}: {fault['id']}, as in {fault['where']}" for fault in faults)
+
+
+def of_chapter(seen):
+    if seen["figure"] is None or seen["figure"] >= 1:
+        yield "no figure begins on the first screen"
+    if (seen["story"] or 0) > STORY:
+        yield f"{seen['story']:.0f} screens before the summary, at most {STORY}: what is more goes behind it"

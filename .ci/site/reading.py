@@ -1,11 +1,11 @@
 """The reading view: what a reader sees of the notebooks that nbdev has processed.
 
-Imports, tests, helpers and exported code fold to a mark; a line beside it says what the code defines. The pages that no notebook makes are
-written here, too: the scoreboard, the reference, 404.
+Exported code folds to a mark, beside a line that says what it defines; what else folds says `#| code-fold: true` in its notebook.
+The pages that no notebook makes are written here, too: the scoreboard, the reference, 404.
 
 | what | the reader's need |
 | --- | --- |
-| `folded`, `one_line`, `solved` | the story without machinery, a line for what was checked, no answer outside of its solution |
+| `exported`, `solved` | the story without machinery, no answer outside of its solution |
 | `named` | the way from a name to its code, and from the code to the reference |
 | `typeset`, `laid_out` | formulas in tables, tables as one reads them |
 | `for_quarto` | who makes the pages with Quarto: pages that it does not wreck |
@@ -22,21 +22,20 @@ from pathlib import Path
 
 import lxml.html
 import translate
-from translate import markdown_cell, slug, source, split_options
+from translate import markdown_cell, slug, source
 
 STATIC = Path(__file__).resolve().parent / "static"
-TEST = re.compile(r"(?:np|numpy)\.testing\.|testing\.|test_|assert_|check_that")
-CHECKS = re.compile(r"\d+ checks?")
 NUMBER = re.compile(r"(?i)\bnan\b|\binf\b|\de[-+]?\d")  # letters in numbers
 WORD = re.compile(r"[^\W\d_]")
-BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")  # for the README; a page would fetch it from elsewhere
-HIDDEN = re.compile(r'::: \{\.callout-tip collapse="true" title="(?:Solution|Answer)"\}')  # of an exercise; of "Guess first"
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-IMPORTS = (ast.Import, ast.ImportFrom)
+# for the README; a page would fetch it from elsewhere
+BADGE = re.compile(r"\[!\[[^\]]*\]\(https?://[^)\s]*\)\]\([^)\s]*\)[ \t]*\n?")
+# of an exercise; of "Guess first"
+HIDDEN = re.compile(r'::: \{\.callout-tip collapse="true" title="(?:Solution|Answer)"\}')
 
 
 def keep_code():
-    "Let nbdev's processing leave exported code on its page; it makes no entries of its own, for which it would have to run the cells."
+    """Let nbdev's processing leave exported code on its page; it makes no entries of its own, for which it
+    would run the cells."""
     from nbdev.processors import FilterDefaults, add_show_docs, exec_show_docs, rm_export
 
     if not hasattr(FilterDefaults, "usual_procs"):
@@ -47,15 +46,15 @@ def keep_code():
 
 
 def exported(cell):
-    "A cell of exported code tells its public names."
-    if cell.cell_type != "code" or not {"export", "exporti"} & cell.directives_.keys() or "hide" in cell.directives_:
-        return
-    nodes = cell.parsed_() or []
-    if not all(isinstance(node, IMPORTS) for node in nodes):
-        cell.metadata["exported"] = [node.name for node in nodes if "export" in cell.directives_
-                                     and isinstance(node, DEFINITIONS) and not node.name.startswith("_")]
-        for flag in ("export", "exporti"):
-            cell.directives_.pop(flag, None)
+    "A cell of exported code folds, and tells its public names."
+    flags = {"export", "exporti"} & getattr(cell, "directives_", {}).keys()
+    nodes = cell.parsed_() or [] if flags and "hide" not in cell.directives_ else []
+    if not all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes):
+        defined = [node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+        cell.metadata["exported"] = [name for name in defined if "export" in flags and name[0] != "_"]
+        cell.source = "#| code-fold: true\n" + cell.source.replace("#| code-fold: true\n", "")
+        for flag in flags:
+            cell.directives_.pop(flag)
 
 
 def reading_view(nb, module=""):
@@ -63,8 +62,7 @@ def reading_view(nb, module=""):
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = BADGE.sub("", unnested(source(cell)))
-    cells = [piece for at, cell in enumerate(nb["cells"]) for piece in folded(cell, nb["cells"][at + 1:])]
-    nb["cells"] = list(named(solved(one_line(at_results(cells))), module))
+    nb["cells"] = list(named(solved(nb["cells"]), module))
     return nb
 
 
@@ -73,179 +71,31 @@ def unnested(text):
     return re.sub(r"\[\[(`[^`\n]+`)\]\([^()\n]*\)\]\(", r"[\1](", text)
 
 
-# Folds -------------------------------------------------------------------------------------------
-
-def folded(cell, later):
-    "A code cell in the pieces it is shown in: what tells the story, and its tests, folded to a line."
-    if cell["cell_type"] != "code":
-        return [cell]
-    if "exported" in cell["metadata"]:
-        return [fold(cell, "Code")]
-    try:
-        options, code = split_options(source(cell))
-        parts = statements(code)
-    except SyntaxError:  # magics
-        return [cell]
-    if not parts or options.get("echo") is False or options.get("include") is False or "code-summary" in options:
-        return [cell]
-    outputs = cell.get("outputs") or options.get("label")
-    nodes = [node for node, _ in parts]
-    tests = [node for node in nodes if is_test(node)]
-    if all(isinstance(node, IMPORTS) for node in nodes):
-        return [fold(cell, "Code")]
-    if not tests:
-        helpers = all(isinstance(node, (*IMPORTS, *DEFINITIONS)) for node in nodes)
-        return [fold(cell, "Code")] if helpers and not outputs else [cell]
-    summary = plural(sum(map(count_tests, tests)), "check")
-    rest = [node for node in nodes if node not in tests]
-    if not outputs and (not rest or not any(bound(rest) & loaded(c) for c in later)):
-        return [fold(cell, summary)]
-    if options.get("code-fold"):
-        return [cell]
-    story = with_code(cell, "\n".join(text for node, text in parts if node not in tests).strip("\n"))
-    check = {**cell, "id": f"{cell.get('id', 'cell')}-checks", "outputs": [], "metadata": {},
-             "source": "\n".join(text for node, text in parts if node in tests).strip("\n")}
-    return [story, fold(check, summary)]
-
-
-def fold(cell, summary):
-    "The cell behind one line."
-    lines = [line for line in source(cell).splitlines() if not re.match(r"#\|\s*code-(fold|summary):", line)]
-    return {**cell, "source": "\n".join(["#| code-fold: true", f'#| code-summary: "{summary}"', *lines])}
-
-
-def at_results(cells):
-    "Code that shows nothing goes down to the next code: a mark alone between two paragraphs belongs to nothing."
-    cells = list(cells)
-    for k in reversed(range(len(cells))):
-        above = next((source(cell) for cell in reversed(cells[:k]) if cell["cell_type"] == "markdown"), "")
-        to = next((j for j in range(k + 1, len(cells)) if cells[j]["cell_type"] == "code"), k)
-        if bare_fold(cells[k]) == "Code" and not defines(cells[k]) and not HIDDEN.search(above):
-            cells.insert(to, cells[k])
-            del cells[k]
-    return cells
-
-
-def one_line(cells):
-    "Folds that follow each other become one: a single line to pass over on the way to what they lead to."
-    out, before = [], None
-    for cell in cells:
-        summary = bare_fold(cell)
-        if summary and before and source(cell):
-            joined = one_summary(f"{before}; {summary}".split("; "))
-            out[-1], summary = fold(together(out[-1], out[-1], cell), joined), joined
-        elif before == "Code" and cell["cell_type"] == "code" and "#| code-fold: true" in source(cell):
-            out[-1] = together(cell, out[-1], cell)
-        elif not is_blank(cell) or not before:
-            out.append(cell)
-        before = summary if not is_blank(cell) else before
-    return out
-
-
-def together(kept, *cells):
-    "The first one with the code and the exported names of the others."
-    names = [name for cell in cells for name in defines(cell)]
-    code = "\n\n".join(split_options(source(cell))[1] for cell in cells)
-    return with_code({**kept, "metadata": {**kept["metadata"], "exported": names}}, code)
-
-
-def defines(cell):
-    "The public names that a cell exports."
-    return cell["metadata"].get("exported", [])
-
-
-def with_code(cell, code):
-    "The cell with its own options and this code."
-    return {**cell, "source": "\n".join([*(line for line in source(cell).splitlines() if line.startswith("#|")), code])}
-
-
-def one_summary(words):
-    "The lines of several folds as one: each kind once."
-    checks = sum(int(word.split()[0]) for word in words if CHECKS.fullmatch(word))
-    rest = [word for word in dict.fromkeys(words) if not CHECKS.fullmatch(word) and word != "Code"]
-    return "; ".join([*rest, *[plural(checks, "check")] * bool(checks)]) or "Code"
-
-
 def solved(cells):
-    "A closed solution or answer holds the code after it, up to the next text: what is printed there gives it away."
+    """A closed solution or answer holds the code after it, up to the next text: what is printed there gives it
+    away."""
     out, inside = [], False
     for cell, later in zip(cells, [*cells[1:], markdown_cell("")]):
         text = source(cell).rstrip()
         if inside and cell["cell_type"] != "code":
             out.append(markdown_cell(":::"))
             inside = False
-        if cell["cell_type"] == "markdown" and HIDDEN.search(text) and text.endswith("\n:::") and later["cell_type"] == "code":
+        if HIDDEN.search(text) and text.endswith("\n:::") and later["cell_type"] == "code":
             cell, inside = {**cell, "source": text.removesuffix(":::")}, True
         out.append(cell)
     return [*out, markdown_cell(":::")] if inside else out
 
 
-def bare_fold(cell):
-    "The line of a folded cell that shows nothing, or None."
-    if cell["cell_type"] != "code" or cell.get("outputs"):
-        return None
-    options = split_options(source(cell))[0]
-    return options.get("code-summary", "Code") if options.get("code-fold") and not {"label", "echo", "include"} & set(options) else None
-
-
-def statements(code):
-    "[(statement, its lines with the comments above it)] of a cell."
-    lines, parts, start = code.splitlines(), [], 0
-    for node in ast.parse(code).body:
-        parts.append((node, "\n".join(lines[start:node.end_lineno])))
-        start = node.end_lineno
-    if parts and start < len(lines):
-        parts[-1] = (parts[-1][0], parts[-1][1] + "\n" + "\n".join(lines[start:]))
-    return parts
-
-
-def is_test(node):
-    "A statement that only checks: assert, test_eq(...), or a block of nothing else."
-    if isinstance(node, ast.Assert):
-        return True
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Call) and bool(TEST.match(ast.unparse(node.value.func)))
-    if isinstance(node, (ast.For, ast.With, ast.If)):
-        inside = [*node.body, *getattr(node, "orelse", [])]
-        return is_test(inside[-1]) and all(is_test(child) or isinstance(child, ast.Assign) for child in inside)
-    return False
-
-
-def count_tests(node):
-    found = sum(isinstance(n, ast.Assert) or isinstance(n, ast.Expr) and is_test(n) for n in ast.walk(node))
-    return max(found, 1)
-
-
-def bound(nodes):
-    "Names that statements define."
-    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} \
-        | {n.name for n in nodes if isinstance(n, DEFINITIONS)}
-
-
-def loaded(cell):
-    "Names that a visible code cell uses."
-    if cell["cell_type"] != "code":
-        return set()
-    try:
-        parts = statements(split_options(source(cell))[1])
-    except SyntaxError:
-        return set()
-    return {n.id for node, _ in parts if not is_test(node) for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def plural(n, word):
-    return f"{n} {word}{'' if n == 1 else 's'}"
-
-
 # Names -------------------------------------------------------------------------------------------
 
 def named(cells, module):
-    "The cells, with a line before code that defines something public; each name is an address, and leads to the reference."
+    """The cells, with a line before code that defines something public; each name is an address, and leads to
+    the reference."""
     cells = list(cells)
     taken = {slug(found[1]) for cell in cells if cell["cell_type"] != "code"
              for found in re.finditer(r"(?m)^(?:#+|title:) (.*)$", source(cell))}
     for cell in cells:
-        if names := defines(cell):
+        if names := cell["metadata"].get("exported"):
             new = dict.fromkeys(slug(name) for name in names if slug(name) not in taken)
             taken |= new.keys()
             places = "".join(f'<span id="{place}"></span>' for place in new)
@@ -258,11 +108,15 @@ def named(cells, module):
 def modules(project):
     "{notebook: the module that it makes}, in reading order."
     made = {}
-    for path in (project.nbs / f"{stem}.ipynb" for stem in project.stems()):
-        text = "\n".join(map(source, json.loads(path.read_text(encoding="utf-8"))["cells"])) if path.exists() else ""
-        if found := re.search(r"^#\|\s*default_exp\s+(\S+)", text, re.M):
-            made[path.stem] = f"{project.cfg['lib_name']}.{found[1]}"
+    for path in filter(Path.exists, (project.nbs / f"{stem}.ipynb" for stem in project.stems())):
+        for cell in read(path)["cells"]:
+            if found := re.search(r"^#\|\s*default_exp\s+(\S+)", source(cell), re.M):
+                made[path.stem] = f"{project.cfg['lib_name']}.{found[1]}"
     return made
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def documented(module):
@@ -270,15 +124,10 @@ def documented(module):
     try:
         public = importlib.import_module(module)
     except Exception as error:
-        raise translate.Problem(f"{module} cannot be imported ({type(error).__name__}: {error}); nbdev_export writes it from "
-                                "the notebook") from error
-    values = {name: getattr(public, name) for name in getattr(public, "__all__", vars(public)) if not name.startswith("_")}
+        raise translate.Problem(f"{module} cannot be imported: {error!r}; nbdev_export writes it") from error
+    values = {name: getattr(public, name) for name in getattr(public, "__all__", ())}
     return {name: value for name, value in values.items() if getattr(value, "__module__", "") == module
             and (inspect.isclass(value) or inspect.isfunction(inspect.unwrap(value)))}
-
-
-def is_blank(cell):
-    return not source(cell).strip() or source(cell).startswith("<!--")
 
 
 # All pages ---------------------------------------------------------------------------------------
@@ -290,9 +139,10 @@ def prepare(project):
     to_entries = entry_links(project, made, entries)
     for path in sorted(project.processed.glob("*.ipynb")):
         module = made.get(path.stem, "")
-        nb = reading_view(json.loads(path.read_text(encoding="utf-8")), module)
-        if lost := {name for cell in nb["cells"] for name in defines(cell)} - entries.get(module, {}).keys():
-            raise translate.Problem(f"{min(lost)} is not in {module}: run nbdev_export, which writes it from the notebook")
+        nb = reading_view(read(path), module)
+        told = {name for cell in nb["cells"] for name in cell["metadata"].get("exported", ())}
+        if lost := told - entries.get(module, {}).keys():
+            raise translate.Problem(f"{min(lost)} is not in {module}: run nbdev_export, which writes it")
         refine(nb, to_entries)
         path.write_text(json.dumps(for_quarto(nb), indent=1), encoding="utf-8")
     listed = project.stems()
@@ -302,24 +152,25 @@ def prepare(project):
             (project.processed / f"{stem}.qmd").write_text(write(project), encoding="utf-8")
     for name in ("page.css", "site.js"):
         shutil.copyfile(STATIC / name, project.processed / name)
-    (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n", encoding="utf-8")
+    (project.processed / "404.qmd").write_text(f"---\ntitle: No such page\n---\n\n{NOT_FOUND}\n")
 
 
 def for_quarto(nb):
-    "Texts as lists of lines (of one string Quarto drops the line ends), each option of a cell once (a second one stops it), no lines of nbdev's own."
+    "Texts as lists of lines: of one string Quarto drops the line ends."
     for cell in nb["cells"]:
-        lines, said = source(cell).splitlines(keepends=True), set()
-        options = {k: m[1] for k, line in enumerate(lines) if cell["cell_type"] == "code" and (m := re.match(r"#\|\s*([\w-]+):", line))}
-        cell["source"] = [line for k, line in enumerate(lines) if k not in options or not (options[k] in said or said.add(options[k]))]
-        for data in (output["data"] for output in cell.get("outputs", []) if "data" in output):
-            data.update({kind: translate.joined(text).splitlines(keepends=True) for kind, text in data.items() if kind.startswith("text/")})
+        cell["source"] = source(cell).splitlines(keepends=True)
+        for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+            for kind in (kind for kind in data if kind.startswith("text/")):
+                data[kind] = translate.joined(data[kind]).splitlines(keepends=True)
     return nb
 
 
 def entry_links(project, made, entries):
-    "What turns nbdev's links to names, addresses of the public site, into links to the reference, or to the page."
+    """What turns nbdev's links to names, addresses of the public site, into links to the reference, or to the
+    page."""
     stems = {project.page_name(stem): stem for stem in project.stems()}
-    places = {(stem, slug(name)): f"{module}.{name}" for stem, module in made.items() for name in entries[module]}
+    places = {(stem, slug(name)): f"{module}.{name}"
+              for stem, module in made.items() for name in entries[module]}
     link = re.compile(rf"\]\({re.escape(project.site_url)}/(\w+)\.html#([\w.]+)\)")
 
     def led(found):
@@ -332,12 +183,14 @@ def entry_links(project, made, entries):
 
 def refine(nb, to_entries):
     "Texts with their links, drawings and tables as a page carries them."
-    better = {"image/svg+xml": drawn, "text/html": typeset, "text/markdown": lambda text: turned(to_entries(unnested(text)))}
+    better = {"image/svg+xml": drawn, "text/html": typeset,
+              "text/markdown": lambda text: turned(to_entries(unnested(text)))}
     for cell in nb["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = to_entries(source(cell))
-        for data in (output["data"] for output in cell.get("outputs", []) if "data" in output):
-            data.update({kind: better[kind](translate.joined(data[kind])) for kind in better if kind in data})
+        for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+            for kind in better.keys() & data.keys():
+                data[kind] = better[kind](translate.joined(data[kind]))
 
 
 NOT_FOUND = "The page may have moved: try the search, or begin at the [first page](index.ipynb)."
@@ -350,10 +203,11 @@ def drawn(svg):
 
 
 def typeset(page):
-    "The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are marked."
+    """The mathematics and the code that stand as text in the cells of a table; cells that hold a sentence are
+    marked."""
     def words(found):
         text = re.sub(r"`([^`<]+)`", r"<code>\1</code>", found[0])
-        return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
+        return re.sub(r"\$(?=\S)([^$<]+)(?<=\S)\$", r'<span class="math nohighlight">\\(\1\\)</span>', text)
     page = re.sub(r"<(td|th)>(?=[^<]{28})(?=[^<]*[a-z] [^<]*[a-z])", r'<\1 class="words">', page)
     page = re.sub(r'(?s)<table[^>]*class="dataframe.*?</table>', lambda found: laid_out(found[0]), page)
     return re.sub(r"(?<=<t[dh])[^<]*>[^<]*|(?<=<caption)[^<]*>[^<]*", words, page)
@@ -364,7 +218,6 @@ def laid_out(html):
     table = lxml.html.fragment_fromstring(html)
     head, body = table.xpath("./thead/tr"), table.xpath("./tbody/tr")
     words_to_the_left(head, body)
-    one_line_of_names(head)
     without_numbers_of_lines(head, body)
     return lxml.html.tostring(table, encoding="unicode", with_tail=False)
 
@@ -390,21 +243,9 @@ def words_to_the_left(head, body):
                 cell.set("class", cell.get("class", "text"))
 
 
-def one_line_of_names(head):
-    "The names of the index, which pandas puts below those of the columns, beside them."
-    for above, names in zip(head, head[1:]):
-        pairs = list(zip(above, names))
-        if len(above) == len(names) and all(bool(text(a)) != bool(text(b)) for a, b in pairs):
-            for a, b in pairs:
-                if text(b):
-                    above.replace(a, b)
-                    b.set("class", "text")
-            names.getparent().remove(names)
-
-
 def without_numbers_of_lines(head, body):
     "An index without a name that only counts the lines is left out."
-    if [text(row[0]) for row in body] == [str(k) for k in range(len(body))] and not any(text(row[0]) for row in head):
+    if [*map(text, (row[0] for row in [*head, *body]))] == [""] * len(head) + [*map(str, range(len(body)))]:
         for row in [*head, *body]:
             row.remove(row[0])
 
@@ -415,7 +256,7 @@ def text(element):
 
 def reference(entries):
     "Every name with its docstring as it stands; Sphinx makes pages of its own of the modules."
-    parts = ["---\ntitle: Reference\ndescription: What each module of cost_eval exports, in the order of the book.\n---\n"]
+    parts = ["---\ntitle: Reference\ndescription: What each module of cost_eval exports.\n---\n"]
     for module, names in entries.items():
         parts.append(f"## `{module}` {{#{module}}}\n")
         for name, value in names.items():
@@ -424,22 +265,25 @@ def reference(entries):
     return "\n".join(parts)
 
 
+BOARD = ("---\ntitle: Scoreboard\ndescription: Every table and figure of five papers, recomputed.\n---\n\n"
+         "This is the committed board: the full budget, with all the data. The rules are in "
+         "[Reproductions](91_reproduce.ipynb), what papers' own inputs refute in the [errata](93_errata.ipynb). "
+         "An item's title leads to the cell that computes it.\n")
+
+
 def scoreboard(project):
     "The committed board, paper by paper and item by item."
     from cost_eval.reproduce import ITEMS, scoreboard
-    items = scoreboard()
-    parts = ["---\ntitle: Scoreboard\ndescription: Every table and figure of the five papers, recomputed, and what came out.\n---\n",
-             "This is the committed board: the full budget, with all the data. The rules are in [Reproductions](91_reproduce.ipynb), what the "
-             "papers' own inputs refute in the [errata](93_errata.ipynb).\n",
-             turned(scoreboard(form="markdown")) + "\n"]
-    cell = lambda text: str(text).replace("|", chr(92) + "|")
-    grouped = lambda names: ", ".join(dict.fromkeys(re.sub("/.*", "/*", name) for name in names))
+    items, parts = scoreboard(), [BOARD, turned(scoreboard(form="markdown")) + "\n"]
     for paper, rows in items.groupby(items.index.str.partition("/").get_level_values(0), sort=False):
-        stem = next((s for s in project.stems() if s.endswith(f"9_{paper}_reproduced")), None)
-        named = {name: getattr(ITEMS[name].function, "__name__", "") for name in rows.index}  # a loop registers partials
-        at = lambda name: f"{stem}.ipynb#{slug(named[name])}" if named[name] else f"{stem}.ipynb"
-        link = lambda name, title: f"[{title}]({at(name)})" if stem else title
-        lines = [f"| {link(name, cell(row.title))} | {row.rows} | {grouped(ITEMS[name].needs)} |" for name, row in rows.iterrows()]
-        parts.append(f"## {paper.replace('_', ' ').capitalize()}\n\nAn item's title leads to the cell that computes it.\n\n"
-                     "| item | rows | data |\n| --- | --- | --- |\n" + "\n".join(lines) + "\n")
+        stem = next(stem for stem in project.stems() if stem.endswith(f"9_{paper}_reproduced"))
+        head = paper.replace("_", " ").capitalize()
+        parts.append(f"## {head}\n\n| item | rows | data |\n| --- | --- | --- |")
+        for name, row in rows.iterrows():
+            computed = getattr(ITEMS[name].function, "__name__", "")  # a loop registers partials
+            place = f"#{slug(computed)}" if computed else ""
+            data = ", ".join(dict.fromkeys(re.sub("/.*", "/*", needed) for needed in ITEMS[name].needs))
+            title = row.title.replace("|", r"\|")
+            parts.append(f"| [{title}]({stem}.ipynb{place}) | {row.rows} | {data} |")
+        parts.append("")
     return "\n".join(parts)

@@ -21,43 +21,52 @@ PROVED = ("index", "10_expected_cost", "60_report")  # where all cells were run 
 
 def config(project, pages, mathjax):
     "The configuration, from settings.ini and _quarto.yml."
-    cfg, stems = project.cfg, {p.name: p.stem for p in pages}
+    cfg, logo = project.cfg, str(project.nbs / "logo.svg")
+    buttons = dict.fromkeys(["use_repository_button", "use_source_button", "use_edit_page_button",
+                             "use_issues_button", "home_page_in_toc"], True)
     return dict(
-        project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"], language="en",
-        extensions=["sphinx.ext.mathjax", "sphinx.ext.autosummary", "sphinx.ext.autodoc", "numpydoc", "myst_nb", "sphinx_site"],
-        templates_path=[str(Path(__file__).parent / "templates")], autosummary_context={"told": told(project)},
+        project=cfg["title"], author=cfg["author"], copyright=cfg["copyright"], release=cfg["version"],
+        language="en", templates_path=[str(Path(__file__).parent / "templates")],
+        extensions=["sphinx.ext.mathjax", "sphinx.ext.autosummary", "sphinx.ext.autodoc", "numpydoc",
+                    "myst_nb", "sphinx_site"],
+        autosummary_context={"told": told(project)},
         autodoc_member_order="bysource", autodoc_typehints="none", default_role="literal",
         numpydoc_show_class_members=False, maximum_signature_line_length=88, add_module_names=False,
-        html_theme="sphinx_book_theme", html_title=cfg["title"],
-        html_static_path=[str(project.build / "static")], html_css_files=["page.css", "site.css"], html_js_files=[("site.js", {"defer": "defer"})],
-        html_favicon=str(project.nbs / "logo.svg"),
-        html_baseurl=project.site_url + "/", html_copy_source=True, html_show_sphinx=False, html_show_sourcelink=False,
-        html_context={"default_mode": "auto"}, html_use_index=False, html_domain_indices=False, html_permalinks_icon="#",
-        html_theme_options=dict(
+        html_theme="sphinx_book_theme", html_title=cfg["title"], html_favicon=logo,
+        html_static_path=[str(project.build / "static")], html_css_files=["page.css", "site.css"],
+        html_js_files=[("site.js", {"defer": "defer"})], html_baseurl=project.site_url + "/",
+        html_show_sphinx=False, html_show_sourcelink=False, html_context={"default_mode": "auto"},
+        html_use_index=False, html_domain_indices=False, html_permalinks_icon="#",
+        html_theme_options=buttons | dict(
             repository_url=cfg["git_url"], repository_branch=cfg["branch"], path_to_docs=cfg["nbs_path"],
-            launch_buttons=dict(colab_url="https://colab.research.google.com"), use_repository_button=True, use_source_button=True, use_edit_page_button=True, use_issues_button=True,
-            home_page_in_toc=True, show_navbar_depth=1, show_toc_level=2, navigation_with_keys=False, navbar_persistent=[], toc_title="On this page",
-            logo=dict(text=cfg["title"], image_light=str(project.nbs / "logo.svg"), image_dark=str(project.nbs / "logo.svg")),
+            launch_buttons=dict(colab_url="https://colab.research.google.com"), show_navbar_depth=1,
+            show_toc_level=2, navigation_with_keys=False, navbar_persistent=[], toc_title="On this page",
+            logo=dict(text=cfg["title"], image_light=logo, image_dark=logo),
         ),
         nb_execution_mode="off", nb_merge_streams=True, nb_render_markdown_format="myst",
         nb_code_prompt_show="Code", nb_code_prompt_hide="Code", nb_render_image_options={"align": "center"},
-        myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline", "strikethrough", "tasklist"],
+        myst_enable_extensions=["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline",
+                                "strikethrough", "tasklist"],
         myst_dmath_double_inline=True, myst_dmath_allow_space=False, myst_dmath_allow_digits=False,
         mathjax_path="mathjax/startup.js", mathjax3_config=mathjax,
-        site_stems=stems, site_notebooks=str(project.nbs),
+        site_stems={page.name: page.stem for page in pages}, site_notebooks=str(project.nbs),
     )
 
 
 def told(project):
     "{module: where its story is}."
-    return {module: f"Told in :doc:`{project.page_name(stem)}`." for stem, module in reading.modules(project).items()}
+    made = reading.modules(project).items()
+    return {module: f"Told in :doc:`{project.page_name(stem)}`." for stem, module in made}
+
+
+REFERENCE = ("Reference\n=========\n\nWhat each module exports, in the order of the book.\n\n"
+             ".. autosummary::\n   :toctree: .\n\n")
 
 
 def reference(project):
     "The page from which autosummary makes a page of each module that defines something."
     named = [module for module in reading.modules(project).values() if reading.documented(module)]
-    head = "Reference\n=========\n\nWhat each module exports, in the order of the book.\n\n.. autosummary::\n   :toctree: .\n"
-    return "\n".join([head, *(f"   {module}" for module in named), ""])
+    return REFERENCE + "".join(f"   {module}\n" for module in named)
 
 
 def setup(app):
@@ -83,7 +92,8 @@ def said_in_rst(found):
 
 
 def fold_the_rest(app, doctree, docname):
-    "The sections behind a page's summary (exercises, sources, how it is made) are folded; their headings stay."
+    """The sections behind a page's summary (exercises, sources, how it is made) are folded; their headings
+    stay."""
     page = next(doctree.findall(nodes.section), ())
     parts = [node for node in page if isinstance(node, nodes.section)]
     at = next((k for k, part in enumerate(parts) if part[0].astext() == "Summary"), len(parts))
@@ -94,7 +104,8 @@ def fold_the_rest(app, doctree, docname):
 
 
 def real_notebook_names(app, pagename, templatename, context, doctree):
-    "Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb; generated pages have none, unproved ones none of Colab."
+    """Edit, source and launch buttons lead to nbs/10_expected_cost.ipynb, not to nbs/expected_cost.ipynb;
+    generated pages have none, unproved ones none of Colab."""
     stem = app.config.site_stems.get(pagename)
     there = stem and (Path(app.config.site_notebooks) / f"{stem}.ipynb").exists()
 
@@ -102,7 +113,7 @@ def real_notebook_names(app, pagename, templatename, context, doctree):
         url, below = button.get("url", ""), button.get("buttons")
         if below is not None:
             below[:] = filter(wanted, below)
-        if "_sources/" in url or not url.partition("?")[0].endswith((f"/{pagename}.ipynb", f"/{pagename}.rst")):
+        if "_sources/" in url or not re.search(rf"/{pagename}\.(ipynb|rst)(\?|$)", url):
             return below != []
         button["url"] = url.replace(f"/{pagename}.ipynb", f"/{stem}.ipynb")
         return there and ("colab." not in url or stem in PROVED)
@@ -113,22 +124,22 @@ def real_notebook_names(app, pagename, templatename, context, doctree):
 
 def page_not_found(app):
     "404.html, for hosts that show it."
-    text = re.sub(r"\[(.*?)\]\((\w+)\.ipynb\)", rf'<a href="{app.config.html_baseurl}\2.html">\1</a>', reading.NOT_FOUND)
-    body = f"<h1>No such page</h1><p>{text}</p>"
-    yield "404", {"title": "No such page", "body": body}, "page.html"
+    home = rf'<a href="{app.config.html_baseurl}\2.html">\1</a>'
+    text = re.sub(r"\[(.*?)\]\((\w+)\.ipynb\)", home, reading.NOT_FOUND)
+    yield "404", {"title": "No such page", "body": f"<h1>No such page</h1><p>{text}</p>"}, "page.html"
 
 
 def real_notebooks(app, exception):
     "The download button gives the notebook one can run, not its translation."
     for name, stem in app.config.site_stems.items():
-        notebook, target = Path(app.config.site_notebooks) / f"{stem}.ipynb", app.outdir / "_sources" / f"{name}.ipynb"
-        if exception is None and target.parent.exists() and notebook.exists():
-            shutil.copyfile(notebook, target)
+        notebook = Path(app.config.site_notebooks) / f"{stem}.ipynb"
+        if exception is None and notebook.exists():
+            shutil.copyfile(notebook, app.outdir / "_sources" / f"{name}.ipynb")
 
 
 WORDS = {  # of the theme's that say less than what they stand for, or something else
     '<summary aria-label="Toggle hidden content">': "<summary>",
-    '<summary><span class="toctree-toggle"': '<summary aria-label="further pages"><span class="toctree-toggle"',
+    '<summary><span class="toc': '<summary aria-label="further pages"><span class="toc',
 }
 
 

@@ -24,7 +24,8 @@ HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(\{[^{}]*\})?\s*#*\s*$")
 ASIDE = re.compile(r"(`+)(?!`)(?:(?!\n\s*\n).)*?(?<!`)\1(?!`)|<!--.*?-->"
                    r"|(?<![\\$])\$(?![\s$])(?:\\.|(?!\n\s*\n)[^$\\])+?(?<!\s)\$(?!\d)", re.S)
 TARGET = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)(\{[^{}]*\})?", re.S)
-# mathematics that begins a text whose last character is a digit: the parser takes the last character for the one before
+# mathematics that begins a text whose last character is a digit: the parser takes the last character for the
+# one before
 FIRST = re.compile(r"(?:(?<=^)|(?<=\| ))(?=\$[^$|\n]+\$[^|\n]*\d[ \t]*(?:\||$))", re.M)
 HIDDEN = "\x00{}\x00"
 
@@ -72,7 +73,7 @@ def split_options(text):
     lines = text.splitlines()
     said = [m.group(1) for line in lines if (m := OPTION.match(line))]
     code = "\n".join(line for line in lines if not OPTION.match(line)).strip("\n")
-    keyed = [line[1:] if line.startswith(" ") else line for line in said if re.match(r"\s*[\w-]+:|\s{2,}\S", line)]
+    keyed = [line.removeprefix(" ") for line in said if re.match(r"\s*[\w-]+:|\s{2,}\S", line)]
     return yaml.safe_load("\n".join(keyed)) or {}, code
 
 
@@ -120,7 +121,9 @@ def collect(page):
         text, page.cell = source(cell), f", cell {cell['id']}" if "id" in cell else ""
         if cell["cell_type"] == "raw" and text.startswith("---"):
             front = yaml.safe_load(text.strip().strip("-")) or {}
-            page.title, page.description, page.keywords = (str(front.get(key) or other) for key, other in (("title", page.stem), ("description", ""), ("keywords", "")))
+            page.title = str(front.get("title") or page.stem)
+            page.description = str(front.get("description") or "")
+            page.keywords = str(front.get("keywords") or "")
         elif cell["cell_type"] == "markdown":
             collect_markdown(page, text)
         elif cell["cell_type"] == "code":
@@ -163,11 +166,12 @@ class Translator:
         page, out = self.page, []
         top = f"# {page.title}\n"
         if page.description:
-            top += f'\n<div class="subtitle">\n{index_entries(self.words)}\n{self.markdown(page.description)}\n\n</div>\n'
+            said = f"{index_entries(self.words)}\n{self.markdown(page.description)}"
+            top += f'\n<div class="subtitle">\n{said}\n\n</div>\n'
         out.append(markdown_cell(top))
         for cell in page.nb["cells"]:
             page.cell = f", cell {cell['id']}" if "id" in cell else ""
-            if cell["cell_type"] == "markdown" and not source(cell).startswith("<!-- WARNING: THIS FILE WAS AUTO"):
+            if cell["cell_type"] == "markdown" and not source(cell).startswith("<!-- WARNING"):
                 out.append(markdown_cell(self.markdown(source(cell))))
             elif cell["cell_type"] == "code":
                 out += self.code(cell)
@@ -211,8 +215,12 @@ class Translator:
 
     def heading(self, m):
         new = self.page.unique(attributes(m.group(3))[0] or slug(m.group(2)), self.used)
-        anchor = [] if re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", new) else [f'<span id="{new}"></span>', ""]  # the id that Quarto gives, for links from outside
-        recipe = index_entries([word for word in re.split(r"\s*[:,?()]+\s*| with | and ", m.group(2).replace("`", "")) if word]) if self.page.name == "cookbook" else ""  # as people type it
+        # the id that Quarto gives, for links from outside
+        anchor = [] if re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", new) else [f'<span id="{new}"></span>', ""]
+        recipe = ""
+        if self.page.name == "cookbook":  # as people type it
+            words = re.split(r"\s*[:,?()]+\s*| with | and ", m.group(2).replace("`", ""))
+            recipe = index_entries([*filter(None, words)])
         return ["", f"({self.page.label(new)})=", f"{m.group(1)} {self.inline(m.group(2))}", recipe, *anchor]
 
     def equation(self, lines, i):
@@ -228,7 +236,7 @@ class Translator:
             return ["", *lines[i:]], len(lines) - i
         body = "\n".join(line for line in m.group(1).strip().splitlines() if line.strip())
         after = [indent + self.inline(m.group(2))] if m.group(2) else []
-        if "\\\\" in body and "\\tag" in body:  # a split environment, which Sphinx puts around lines, takes no tag
+        if "\\\\" in body and "\\tag" in body:  # Sphinx' split environment takes none
             text = f"\\begin{{equation*}}\n{body}\n\\end{{equation*}}"
             return ["", *(indent + line for line in text.splitlines()), "", *after], j - i + 1
         return ["", *(indent + line for line in f"$$\n{body}\n$$".splitlines()), "", *after], j - i + 1
@@ -242,8 +250,6 @@ class Translator:
             return ["", self.open.pop()[0], ""], 1
         id, classes, values = attributes(opening)
         kind = next((c.removeprefix("callout-") for c in classes if c.startswith("callout-")), None)
-        if "panel-tabset" in classes:
-            self.page.problem("tabsets need Quarto; use headings")
         if kind is None:
             self.open.append(("</div>", lines[i], self.page.cell))
             return ["", f'<div class="{html.escape(" ".join(classes))}">', ""], 1
@@ -298,14 +304,14 @@ class Translator:
         if options.get("include") is False:
             return []
         outputs = [self.output(o) for o in cell.get("outputs", [])]
-        tags = [tag for tag, on in (("remove-input", options.get("echo") is False), ("hide-input", options.get("code-fold")),
-                                    ("remove-output", options.get("output") is False)) if on]
+        tags = {"remove-input": options.get("echo") is False, "hide-input": options.get("code-fold"),
+                "remove-output": options.get("output") is False}
         config = {}
         if summary := options.get("code-summary"):
             config["code_prompt_show"] = str(summary)
-        new = dict(cell_type="code", execution_count=None, id=cell.get("id", "0"), metadata={}, outputs=outputs, source=code)
+        new = dict(cell_type="code", execution_count=None, id="0", outputs=outputs, source=code)
         after = self.captions(options, outputs, config)
-        new["metadata"] = {"tags": tags, "mystnb": config}
+        new["metadata"] = {"tags": [tag for tag in tags if tags[tag]], "mystnb": config}
         return [new, *after]
 
     def captions(self, options, outputs, config):
@@ -334,21 +340,25 @@ class Translator:
 
 
 def index_entries(words):
-    "Words under which the search finds what follows first. One anchor for all, and before text: of an empty one Sphinx's search makes an error."
+    """Words under which the search finds what follows first. One anchor for all, and before text: of an empty
+    one Sphinx's search makes an error."""
     return f"\n```{{index}} {', '.join(f'! {word}' for word in words)}\n```\n" if words else ""
 
 
+TERM = re.compile(r"(?m)^\| ([^|]+?) \| [^|]+? \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$")
+
+
 def keywords(pages):
-    "[(word, page)] for the search: the glossary's terms and the keywords of the front matter lead to their pages."
-    found, by_stem = [], {page.stem: page for page in pages}
+    """[(word, page)] for the search: the glossary's terms and the keywords of the front matter lead to their
+    pages."""
+    found, by_stem = [], {page.stem: page.name for page in pages}
     for page in pages:
-        text = "\n".join(source(cell) for cell in page.nb["cells"] if cell["cell_type"] == "markdown")
-        if page.name == "glossary":
-            for term, stem in re.findall(r"^\| ([^|]+?) \| [^|]+? \| \[[^\]]*\]\(([^)#]+)\.ipynb[^)]*\) \|$", text, re.M):
-                if stem in by_stem:
-                    term = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", term).replace("`", "")  # as people type it
-                    found += [(word, by_stem[stem].name) for word in re.split(r"\s*[(),]\s*", term) if word]
         found += [(phrase, page.name) for phrase in page.keywords.split(", ") if phrase]
+        for text in map(source, page.nb["cells"] if page.name == "glossary" else ()):
+            for term, stem in re.findall(TERM, text):
+                term = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", term).replace("`", "")  # as people type it
+                words = re.split(r"\s*[(),]\s*", term) if stem in by_stem else ()
+                found += [(word, by_stem[stem]) for word in words if word]
     return found
 
 
