@@ -85,7 +85,7 @@ def chosen(items, notebooks):
                                                    ()) for module in modules))
     whole = {path: is_of(path, notebooks) for path in {item.path for item in items}}
     for item in items:
-        first = re.split(r"[- \]]", item.name.partition("[")[2].removeprefix("cost_eval."))[0]
+        first = re.split(r"[-. \]]", item.name.partition("[")[2].removeprefix("cost_eval."))[0]
         if not {"docs", "browser", "lab", "site"} & set(item.fixturenames) and (whole[item.path]
                 or first in names):
             yield item
