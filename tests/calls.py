@@ -57,7 +57,7 @@ class Call:
 
     def named(self, function):
         "The arguments by name."
-        bound = inspect.signature(function).bind(*self.args, **self.options)
+        bound = inspect.signature(function).bind_partial(*self.args, **self.options)
         more = [p.name for p in bound.signature.parameters.values() if p.kind is p.VAR_KEYWORD]
         arguments = dict(bound.arguments)
         return arguments | (arguments.pop(more[0], {}) if more else {})
@@ -76,9 +76,10 @@ class Call:
 
     def fits(self, function):
         try:
-            return bool(self.named(function) or True)
+            inspect.signature(function).bind(*self.args, **self.options)
         except TypeError:
             return False
+        return True
 
     def answer(self, function):
         found = self.found(function)
@@ -747,7 +748,7 @@ PAPERS = {
         "check_coherence": lambda p: Call(ce.ExampleCosts(fp=1., fn=1 + p.amounts, tp=.5)),
         "churn_costs": lambda p: Call(100 * p.amounts, 5.),
         "emblematic_models": lambda p: Call(.25),
-        "weight_range_from_ranking": lambda p: Call(RANKINGS[p.n % 3], float(p.shares[1])).then(with_plot),
+        "weight_range_from_ranking": lambda p: Call(RANKINGS[p.number % 3], float(p.shares[1])).then(with_plot),
         "weight_range_from_ranking of models": lambda p: Call(
             ["x", ("y", "z")], .2, models={"x": (.5, .6), "y": (.9, .5), "z": (.6, .8)}),
         "rank_correlation": lambda p: Call(p.losses(), p.scores(), n0=2. if p.has("shown") else None),
