@@ -50,17 +50,18 @@ SILENT = {"notes", "guarantee", "provenance", "quantity", "read_as", "sentence",
 
 # ---- what an answer says
 
-def flat(value, path=""):
-    "Everything that a result says, by where it says it: a list of numbers, or of labels."
-    if path.rpartition("/")[2] in SILENT or value is None:
+def flat(value, path="", silent=SILENT):
+    "Everything that a result says, by where it says it: arrays of numbers, or of labels."
+    if path.rpartition("/")[2] in silent or value is None:
         return {}
     if isinstance(value, (str, bool, int, float, np.generic)):
         return of_array(np.array([value]), path)
     if isinstance(value, pd.DataFrame):
-        return of_frame(value, path)
+        return of_frame(value, path, silent)
     if isinstance(value, (np.ndarray, pd.Series, pd.Index)):
         return of_array(np.asarray(value), path)
-    return {at: one for name, part in parts(value) for at, one in flat(part, f"{path}/{name}").items()}
+    return {at: one for name, part in parts(value) for at, one in flat(part, f"{path}/{name}",
+        silent).items()}
 
 
 def parts(value):
@@ -80,7 +81,7 @@ def parts(value):
     return list(enumerate(value))
 
 
-def of_frame(frame, path):
+def of_frame(frame, path, silent):
     "Cell by cell; a row is called what its labels say."
     labels = [c for c in frame.columns if c not in SILENT and all(isinstance(one, str) for one in frame[c])]
     numbered, seen, found = pd.api.types.is_numeric_dtype(frame.index), collections.Counter(), {}
@@ -88,17 +89,25 @@ def of_frame(frame, path):
         key = "|".join([*([] if numbered else [str(name)]), *(row[c] for c in labels)]).replace("/", "|")
         seen[key] += 1
         for column in frame.columns.difference(labels, sort=False):
-            found |= flat(row[column], f"{path}/{key}#{seen[key]}/{column}")
-    return {f"{path}/rows": [len(frame)], **found}
+            found |= flat(row[column], f"{path}/{key}#{seen[key]}/{column}", silent)
+    return {f"{path}/rows": np.array([len(frame)]), **found}
 
 
 def of_array(array, path):
-    "Numbers or labels, those of a large array thinned; prose is left out."
-    values = array.ravel()[np.linspace(0, array.size - 1, min(array.size, 500)).astype(int)]
+    "Numbers or labels; prose is left out."
     if array.dtype.kind in "biuf":
-        return {path: values.astype(float).tolist(), f"{path}/shape": list(array.shape)}
-    values = [None if one is None else str(one) for one in values.tolist()]
-    return {} if any(len(one or "") > 60 for one in values) else {path: values}
+        return {path: array.astype(float)}
+    values = [None if one is None else str(one) for one in array.ravel().tolist()]
+    return {} if any(len(one or "") > 60 for one in values) else {path: np.array(values, object)}
+
+
+def thinned(found):
+    "As lists, of a large array some entries, and its shape."
+    said = {}
+    for path, array in found.items():
+        some = np.linspace(0, array.size - 1, min(array.size, 500)).astype(int)
+        said |= {path: array.ravel()[some].tolist(), f"{path}/shape": list(array.shape)}
+    return said
 
 
 # ---- one side
@@ -112,7 +121,7 @@ def answer(function, call):
     except Exception as error:
         kind, refusal = type(error).__name__, isinstance(error, (ValueError, TypeError))
         return {"error": kind, "refusal": refusal, "words": str(error)[:200]}
-    return {"says": flat(found)}
+    return {"says": thinned(flat(found))}
 
 
 def ask(options):

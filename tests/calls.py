@@ -6,24 +6,22 @@ that is None is not given. `.then(look)` says what is looked at where that is no
 `.by(way)` another function calls, which is handed the one that is asked. In `two(...)` the problem has two
 classes, 0 and 1. What takes long stands in `RARELY`: of so many problems it is asked about one.
 
-A new function: add a line. A call whose form changes: write the new form, and `.was(lambda: Call(...))` as
-the base is called. `questions` hands every call, and some with one wrong argument, to tests/answers.py.
+All that is generated walks these lines: the oracle (answers.py, which asks `questions`, some with one wrong
+argument), what may not change an answer (test_invariances.py), what has to (test_options.py), what is refused
+(test_refusals.py), and in which forms costs and priors come (test_forms.py). A new function: add a line. A
+call whose form changes: write the new form, and `.was(lambda: Call(...))` as the oracle's base is called.
 """
 import contextlib
+import dataclasses
 import functools
 import inspect
 import io
 import json
-import os
 import re
-import shutil
-import sys
 import tempfile
 import zlib
 from functools import partial
 from pathlib import Path
-from unittest import mock
-from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -53,34 +51,68 @@ class Call:
 
     def like(self, args, options):
         "The same call with other arguments."
-        other = Call(*args, **options)
-        other.look, other.way = self.look, self.way
+        other = Call(*args)
+        other.options, other.look, other.way = options, self.look, self.way
         return other
 
+    def named(self, function):
+        "The arguments by name."
+        bound = inspect.signature(function).bind_partial(*self.args, **self.options)
+        more = [p.name for p in bound.signature.parameters.values() if p.kind is p.VAR_KEYWORD]
+        arguments = dict(bound.arguments)
+        return arguments | (arguments.pop(more[0], {}) if more else {})
+
+    def but(self, function, /, **changes):
+        "The same call with some arguments exchanged, by name."
+        arguments = self.named(function) | changes
+        by_position = [p.name for p in inspect.signature(function).parameters.values()
+                       if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
+        return self.like([arguments.pop(name) for name in by_position if name in arguments], arguments)
+
+    def found(self, function):
+        if self.earlier and not self.fits(function):
+            return self.earlier().found(function)
+        return (partial(self.way, function) if self.way else function)(*self.args, **self.options)
+
+    def fits(self, function):
+        try:
+            inspect.signature(function).bind(*self.args, **self.options)
+        except TypeError:
+            return False
+        return True
+
     def answer(self, function):
-        if self.earlier and not takes(function, self):
-            return self.earlier().then(self.look).answer(function)
-        found = (partial(self.way, function) if self.way else function)(*self.args, **self.options)
+        found = self.found(function)
         return self.look(found) if self.look else found
 
 
-def takes(function, call):
+def lines(name, problem):
+    "The calls of a name about a problem, by label."
+    found = CALLS[name](problem)
+    return found if isinstance(found, dict) else {"": found}
+
+
+def parameters(function):
     try:
-        inspect.signature(function).bind(*call.args, **call.options)
-    except TypeError:
-        return False
-    return True
+        return inspect.signature(function).parameters
+    except ValueError:
+        return {}
+
+
+def function_of(name):
+    "What a line is about: the name before the blank."
+    return ce.find(name.partition(" ")[0])
 
 
 # ---- what is looked at
 
-TABLES = ("best", "differences", "against_constant", "ladder", "table", "alternatives", "approximate",
+TABLES = ("best", "differences", "against_constant", "ladder", "alternatives", "approximate",
           "areas", "groups", "group_differences", "constraint", "scenarios", "winner", "draws", "priors")
 
 
 def tables(report):
     "Every table of a report, its first model's breakdown, and the rule that it hands over."
-    found = {name: getattr(report, name, None) for name in TABLES}
+    found = {name: getattr(report, name) for name in TABLES}
     return {**found, "breakdown": report.breakdown(), "rule": report.decision_rule("a").to_frame()}
 
 
@@ -107,10 +139,9 @@ def installed(values, costs=None):
 
 
 def a_rule(p, kind, **options):
-    "A rule of one model; at the base of what was read."
-    units = {"sample_weight": p.maybe.weight, "clusters": p.maybe.clusters, "costs_known": False}
-    now = Call(p.y, {"a": p.models(kind)["a"]}, p.costs, **options, **units)
-    return now.was(lambda: Call(p.read(kind), "a", **options))
+    "A rule of one model."
+    return Call(p.y, {"a": p.models(kind)["a"]}, p.costs, **options, sample_weight=p.maybe.weight,
+                clusters=p.maybe.clusters, costs_known=False)
 
 
 def written(text):
@@ -119,13 +150,8 @@ def written(text):
 
 
 def trained(found):
-    "What ways of making models cost; at the base the ends were `unseen_low` and `unseen_high`."
-    tables = [found.table, found.differences]
-    if "unseen_low" in found.table:
-        names = {"unseen_low": "low", "unseen_high": "high"}
-        tables = [table.drop(columns=["low", "high", "p_value"], errors="ignore").rename(columns=names)
-                  for table in tables]
-    return [found.fold_costs, *tables, drawn(found.plot())]
+    "What ways of making models cost."
+    return [found.fold_costs, found.table, found.differences, drawn(found.plot())]
 
 
 def leaves(widget):
@@ -134,25 +160,12 @@ def leaves(widget):
     return [widget] if inside is None else [leaf for child in inside for leaf in leaves(child)]
 
 
-def numbers_in(box):
-    "The numbers that a widget shows: in its tables, and in the titles of its pictures."
-    words = []
-    for value in (getattr(leaf, "value", None) for leaf in leaves(box)):
-        if isinstance(value, (bytes, memoryview)):
-            words += re.findall("(?s)<title>(.*?)</title>", bytes(value).decode())
-        elif isinstance(value, str):
-            words.append(re.sub("<[^>]*>", " ", value))
-    return [float(one) for one in re.findall(r"\d*\.?\d+", " ".join(words))]
-
-
 def touched(box):
-    "What a widget shows at first, and after each of its sliders has moved."
-    shown = [numbers_in(box)]
+    "What a widget is made of, after each of its sliders has moved; test_widgets.py reads what it shows."
     for slider in (leaf for leaf in leaves(box) if hasattr(leaf, "max")):
         log = hasattr(slider, "base")
         slider.value = 1.5 * slider.value if log else slider.min + .7 * (slider.max - slider.min)
-        shown.append(numbers_in(box))
-    return shown
+    return [type(leaf).__name__ for leaf in leaves(box)]
 
 
 def dot_to_move(page):
@@ -173,10 +186,6 @@ def columns(found):
     "What a table was read as, and the values of its models."
     return {"label": found.label, "models": sorted(map(str, found.models)),
             "left out": sorted(map(str, found.left_out)), "values": found.values()}
-
-
-def computed(found):
-    return found.compute() if hasattr(found, "compute") else found
 
 
 def fitted(p):
@@ -211,6 +220,11 @@ def chosen(name, costs):
     return {key: value for key, value in (CHOSEN | {"costs": costs}).items() if key in known}
 
 
+def of_metric(name, times=1):
+    "The line of a metric, of tables or of nothing."
+    return lambda p: Call(times * p.stack, **chosen(name, p.prices))
+
+
 def worth(name, p):
     "A value of a metric between its ends, a third of the way up."
     record, given = ce.METRICS[name], chosen(name, p.prices)
@@ -220,29 +234,23 @@ def worth(name, p):
     return float(low + (min(high, low + 3) - low) / 3)
 
 
-def calibrated(fits, name):
-    "Posteriors out of fold, their logarithms at the base."
-    logs = getattr(fits, "log_posteriors", None)
-    return fits.posteriors(name) if logs is None else np.exp(logs(name))
+def registered(register):
+    "What is known of a new metric; it is forgotten again."
+    @register
+    def surplus(counts):
+        "Hits minus false alarms, as a share of the samples."
+        return (counts.tp - counts.fp) / counts.total
+    record = vars(ce.METRICS.pop("surplus"))
+    return {name: getattr(value, "__name__", repr(value)) for name, value in record.items()}
 
 
-def checks(check, rule, y, values, costs=None, *, sample_weight=None, clusters=None, largest=None, **asked):
-    "A check of an installed rule; at the base the rows are counted first."
-    rows = {"sample_weight": sample_weight, "clusters": clusters, "largest": largest}
-    if hasattr(ce, "count_rule"):
-        return check(ce.count_rule(rule, y, values, costs=costs, **rows), **asked)
-    return check(rule, y, values, costs, **rows, **asked)
-
-
-def registered(tables):
-    "What a new metric says; it is forgotten again."
-    def look(register):
-        @register
-        def surplus(counts):
-            "Hits minus false alarms, as a share of the samples."
-            return (counts.tp - counts.fp) / counts.total
-        return [surplus(tables), ce.METRICS.pop("surplus").formula]
-    return look
+def drawn_costs(name):
+    "The line of a name by a method that draws."
+    def of(p):
+        two = [p.counts(), p.counts(1), p.costs] if name[0] == "i" else [p.losses(),
+            p.losses(1)][:1 + (name != "loss_interval")]
+        return Call(*two, method="percentile", n_resamples=100, rng=0)
+    return of
 
 
 def published(p):
@@ -266,48 +274,42 @@ def example():
     return ce.example_frame().set_axis(["id", "y", "a", "b", "site"], axis=1)
 
 
-def repeated(p, **wrong):
-    "A claim of the book whose margins are what is stored."
-    record = list(ce.stored_claims().values())[p.number % 6]
-    told = {"margin": lambda seed: record.values[seed - record.first], "first": record.first} | wrong
-    return Call(record.name, of=record.of, **told).then(lambda found: found.held)
-
-
-def kept(claim, *args, **options):
-    "A claim that is stored anew, in a copy of the records."
-    home = sys.modules[claim.__module__]
-    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, COST_EVAL_CLAIMS="store"), \
-            mock.patch.object(home, "STORE", Path(shutil.copy(home.STORE, folder))):
-        return claim(*args, **options)
-
-
-def not_at_hand(fetch, name):
-    "That a data set is named which is not at hand, where no host answers."
-    files = [file for one in ce.DATASETS.values() for form in one.forms for file in form.files]
-    hosts = {urlsplit(url).netloc for file in files for url in file.urls}
-    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, COST_EVAL_DATA=folder):
-        try:
-            return fetch(name, into=folder, data_dir=folder, unreachable=hosts)
-        except LookupError as error:
-            return [name in str(error), folder in str(error), "could not be reached" in error.reason]
-
-
 def partitioned(p):
     "The file of a problem as a Dask data frame."
     import dask.dataframe as dd
     return dd.from_pandas(p.frame, npartitions=3)
 
 
-def lazy(**columns):
-    "Columns on Dask, those that are given."
+def dressed(value, dress):
+    "An argument, the columns of rows inside which are dressed otherwise."
+    if isinstance(value, dict):
+        return {key: dressed(one, dress) for key, one in value.items()}
+    if isinstance(value, (ce.Scores, ce.Posteriors, ce.Decisions)):
+        return dataclasses.replace(value, values=dressed(value.values, dress))
+    columns = isinstance(value, (np.ndarray, pd.Series, pd.DataFrame)) and value.ndim
+    return dress(value) if columns else value
+
+
+def on_dask(function, *args, **options):
+    "A function of the names of columns, given the columns."
     import dask.dataframe as dd
-    given = {name: np.asarray(values) for name, values in columns.items() if values is not None}
-    return dd.from_pandas(pd.DataFrame(given), chunksize=17)
+    rows, columns = len(args[0]), {}
+
+    def named(array):
+        if len(array) != rows:
+            return array
+        start, array = len(columns), np.asarray(array)
+        columns.update({f"c{start + k}": column for k, column in enumerate(np.atleast_2d(array.T))})
+        return f"c{start}" if array.ndim == 1 else [*columns][start:]
+
+    args, options = [dressed(one, named) for one in args], dressed(options, named)
+    found = function(*args, **options, data=dd.from_pandas(pd.DataFrame(columns), chunksize=17))
+    return found.compute() if hasattr(found, "compute") else found
 
 
-def if_given(name, values):
-    "The name of a column that `lazy` has."
-    return None if values is None else name
+def scaled(name):
+    "The line of a name, on Dask."
+    return lambda p: {label: call.by(on_dask) for label, call in lines(name, p).items()}
 
 
 def command(p, *more):
@@ -400,7 +402,8 @@ COUNTS = {
         sample_weight=p.maybe.weight).then(
             lambda table: [table, table.first, table.second, table.to_frame()]),
     "ConfusionCounts": lambda p: Call(p.stack, classes=p.classes, decisions=p.choices),
-    "ConfusionCounts.binary": lambda p: Call(ce.ConfusionCounts(p.square, classes=p.classes), p.classes[-1]),
+    "ConfusionCounts.binary": lambda p: Call(ce.ConfusionCounts(p.square, classes=p.classes),
+                                             p.words[p.K - 1]),
     "JointCounts": lambda p: Call(p.pairs),
     "CostMatrix": lambda p: Call(p.prices, classes=p.classes, decisions=p.choices).then(
         lambda costs: [costs, costs.to_frame(), costs.standardized(), costs.right]),
@@ -409,8 +412,10 @@ COUNTS = {
     "CostMatrix.from_utilities": lambda p: Call(-p.prices),
     "CostMatrix.from_frame": lambda p: Call(
         pd.DataFrame(p.prices, p.classes, p.choices).rename_axis("class")),
-    "CostMatrix.with_abstain": lambda p: Call(p.named_costs, .5, label="wait"),
-    "ExampleCosts": lambda p: Call(fp=1., fn=p.column(p.amounts), tp=-.5 if p.has("gain") else None).then(
+    "CostMatrix.with_abstain": lambda p: Call(p.named_costs, p.bounds[1] / 8, label="wait"),
+    "ExampleCosts": lambda p: Call(
+        fp=p.bounds[1], fn=p.column(p.bounds[1] * p.amounts), tp=-p.bounds[1] if p.has("gain")
+        else None).then(
         lambda costs: [costs, costs.mean(), costs.index]),
     "ExampleCosts.from_array": lambda p: Call(
         p.prices * p.amounts[:, None, None], classes=p.classes, decisions=p.choices).then(
@@ -428,7 +433,7 @@ COUNTS = {
         "BinaryCounts.with_prevalence": lambda p: Call(ce.BinaryCounts(*p.cells), .1),
         "threshold_counts": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight).then(
             lambda table: [table, table.to_frame(), table + table]),
-        "CostMatrix.binary": lambda p: Call(**p.outcomes, tp=-.5, tn=0.).then(
+        "CostMatrix.binary": lambda p: Call(**p.outcomes, tp=-p.bounds[1] / 9, tn=0.).then(
             lambda costs: [costs, costs.cost_ratio, costs.weight, costs.error_costs]),
         "CostMatrix.from_ratio": lambda p: Call(p.bounds[1]),
         "CostMatrix.from_weight": lambda p: Call(float(p.shares[0])),
@@ -436,22 +441,26 @@ COUNTS = {
     }),
 }
 METRICS = {
-    "expected_cost": lambda p: Call(p.counts(), p.costs, priors=p.maybe.priors),
-    "normalized_expected_cost": lambda p: Call(p.counts(), p.costs, priors=p.maybe.priors),
+    "expected_cost by name": lambda p: Call(p.counts(), p.costs, priors=p.maybe.priors),
+    "normalized_expected_cost by name": lambda p: Call(p.counts(), p.costs, priors=p.maybe.priors),
     "naive_cost": lambda p: Call(p.named_costs, p.shares),
     "macro_f_beta": lambda p: Call(p.square, beta=2.),
     "micro_f_beta": lambda p: Call(p.square, beta=2.),
     "f_beta_of_macro_averages": lambda p: Call(p.square),
     "one_vs_rest": lambda p: Call(p.square),
+    **{f"{name} of nothing": lambda p: Call(0 * p.square)
+       for name in ("macro_f_beta", "micro_f_beta", "f_beta_of_macro_averages")},
     **two({
         "evaluate_metrics": lambda p: Call(p.stack, costs=p.prices),
-        "Metric.__call__": lambda p: {
-            name: Call(record, p.stack, costs=p.prices) for name, record in ce.METRICS.items()},
+        "evaluate_metrics of nothing": lambda p: Call(0 * p.stack),
+        **{name: of_metric(name) for name in ce.METRICS},
+        **{f"{name} of nothing": of_metric(name, 0) for name in ce.METRICS},
+        "Metric.__call__": lambda p: Call(ce.METRICS["expected_cost"], p.stack, costs=p.prices),
+        "Metric.__call__ of nothing": lambda p: Call(ce.METRICS["recall"], 0 * p.stack),
         "Metric.at_rates": lambda p: {
             name: Call(record, .7, .2, .25, **chosen(name, p.prices)) for name, record in ce.METRICS.items()},
         "metric": lambda p: Call(
-            "s", "(TP-FP)/N", bounds=(-1, 1), undefined="no samples", source="a test").then(
-                registered(p.stack)),
+            "s", "(TP-FP)/N", bounds=(-1, 1), undefined="no samples", source="a test").then(registered),
         "metric_interval": lambda p: {
             name: Call(p.counts(), name, **chosen(name, p.prices))
             for k, name in enumerate(ce.METRICS) if (k + p.number) % 4 == 0},
@@ -526,10 +535,10 @@ RULES = {
         ce.CrossFit(p.read("stated", p.money), rng=0), "a", rule, priors=p.maybe.priors)
         for rule in ("calibrated", "bayes", "as given")},
     "CrossFit": lambda p: Call(p.samples, folds=3, draws=2, rng=0).then(
-        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), calibrated(fits, "b"),
+        lambda fits: [fits.decide("a"), fits.decide("b", "bayes"), fits.posteriors("b"),
                       fits.rules("a")]),
     "fit_rule": lambda p: {kind: a_rule(
-        p, kind, priors=p.maybe.priors, otherwise=p.choices[0]).then(installed(p.fresh(kind)))
+        p, kind, priors=p.maybe.priors, otherwise=p.words[0]).then(installed(p.fresh(kind)))
         for kind in ("stated", "scores", "decided")},
     "DecisionRule.decide": lambda p: {kind: Call(p.rule, values) for kind, values in {
         "posteriors": p.bare(1), "stated": p.stated(1), "last class": p.posteriors(1)[:, -1],
@@ -551,12 +560,12 @@ RULES = {
             for rule, kind, limit in (("tuned", "scores", {}), ("bayes", "stated", {"capacity": 7}),
                                       ("tuned", "stated", {"require": {"recall": .7}}),
                                       ("calibrated", "scores", {"capacity": .25}))},
-        "fit_rule own costs": lambda p: Call(p.y, {"a": p.stated()}, p.own, costs_known=False).was(
-            lambda: Call(ce.read_samples(p.y, {"a": p.stated()}, p.own), "a")).then(
-                installed(p.stated(1), p.own)),
+        "fit_rule own costs": lambda p: Call(p.y, {"a": p.stated()}, p.own, costs_known=False).then(
+            installed(p.stated(1), p.own)),
         "CrossFit.queue": lambda p: Call(ce.CrossFit(p.samples, rng=0), "a"),
         "CrossFit.levels": lambda p: Call(
-            ce.CrossFit(p.samples, rng=0), "a", "calibrated", np.linspace(-2, 2, 9), shifted=p.has("shown")),
+            ce.CrossFit(p.samples, folds=np.asarray(p.clusters) % 7 // 3, rng=0), "a", "calibrated",
+            np.linspace(-2, 2, 9), shifted=p.has("shown")),
     }),
 }
 CERTAINTY = {
@@ -582,9 +591,12 @@ CERTAINTY = {
         p.losses(), sample_weight=p.maybe.weight, clusters=p.maybe.clusters, strata=p.maybe.strata,
         shares=dict(enumerate(p.shares)) if p.has("strata") else None, bounds=p.bounds, method=method)
         for method in ("auto", "betting", "normal")},
+    **{f"{name} drawn": drawn_costs(name) for name in ("loss_interval", "loss_difference",
+                                                       "independent_difference")},
     "loss_difference": lambda p: Call(
         p.losses(), p.losses(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
-        strata=p.maybe.strata, bounds=(-99., 99.), heaviest=90. if p.has("shown") else None),
+        strata=p.maybe.strata, bounds=(-p.bounds[1] + p.bounds[0], p.bounds[1] - p.bounds[0]), heaviest=90.
+        if p.has("shown") else None),
     **two({"certify": lambda p: Call(p.counts(), {"fpr": .3, "recall": .5}, confidence=.9)}),
 }
 PLANNING = {
@@ -601,22 +613,24 @@ PLANNING = {
     "difference_sequence": lambda p: Call(p.losses(), p.losses(1), costs=p.prices).then(
         lambda found: [found, found.first_outside()]),
     "difference_sequence of clusters": lambda p: Call(
-        p.losses(), p.losses(1), bounds=(-99., 99.), clusters=np.sort(p.clusters), largest_cluster=20),
+        p.losses(), p.losses(1), bounds=(-9 * p.bounds[1], 9 * p.bounds[1]), clusters=np.sort(p.clusters),
+        largest_cluster=20),
+    "cost_alarm of costs": lambda p: Call(p.losses(), costs=p.prices, limit=p.bounds[1] / 9),
     "cost_alarm": lambda p: Call(p.losses(), bounds=p.bounds, limit=p.bounds[1] / 9).then(with_plot),
     "check_rule": lambda p: Call(
         p.rule, p.y, p.stated(1), sample_weight=p.maybe.weight, clusters=p.maybe.clusters,
         max_cost=p.bounds[1] / 3, heaviest=90. if p.has("weight") or p.has("clusters") else None).then(
-            lambda check: [check, check.exit_code]).by(checks),
+            lambda check: [check, check.exit_code]),
     "check_rule own costs": lambda p: Call(
-        p.rule, p.y, p.stated(1), p.own, largest=99 * p.bounds[1], max_cost=p.bounds[1]).by(checks),
-    "corrected_interval": lambda p: Call(p.losses()[:9] + np.arange(9), .2),
+        p.rule, p.y, p.stated(1), p.own, largest=99 * p.bounds[1], max_cost=p.bounds[1]),
+    "corrected_interval": lambda p: Call(p.losses()[:9] + p.bounds[1] * np.arange(9), .2),
     "resampled_coverage": lambda p: Call([5, 50], .2, .3),
     "training_variation": lambda p: Call(
         learners(), p.features, p.truth, p.costs, cv=3, repeats=2, priors=p.maybe.priors,
         groups=p.maybe.clusters, rule={"a": ["bayes", "calibrated"][p.number % 2], "b": "as given"},
         rng=0).then(trained),
     **two({"check_rule of rates": lambda p: Call(
-        p.rule, p.y, p.stated(1), min_rates={"recall": .6, "accuracy": .5, "npv": .5}).by(checks)}),
+        p.rule, p.y, p.stated(1), min_rates={"recall": .6, "accuracy": .5, "npv": .5})}),
 }
 REPORT = {
     "evaluate": lambda p: {kind: evaluation(p, kind, p.costs) for kind in ("stated", "decided")},
@@ -657,7 +671,8 @@ REPORT = {
     }),
 }
 SPECIAL = {
-    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.to_frame(), drawn(found.plot())]),
+    "risk_coverage": lambda p: Call(p.y, p.stated()).then(lambda found: [found.to_frame(),
+        drawn(found.plot())]),
     "certified_threshold": lambda p: Call(p.y, p.stated(), risk=.3, priors=p.maybe.priors).then(with_plot),
     "bounds_without_labels": lambda p: Call(
         p.gaps, p.decided(), p.named_costs, clusters=p.maybe.clusters, sample_weight=p.maybe.weight,
@@ -733,7 +748,7 @@ PAPERS = {
         "check_coherence": lambda p: Call(ce.ExampleCosts(fp=1., fn=1 + p.amounts, tp=.5)),
         "churn_costs": lambda p: Call(100 * p.amounts, 5.),
         "emblematic_models": lambda p: Call(.25),
-        "weight_range_from_ranking": lambda p: Call(RANKINGS[p.n % 3], float(p.shares[1])).then(with_plot),
+        "weight_range_from_ranking": lambda p: Call(RANKINGS[p.number % 3], float(p.shares[1])).then(with_plot),
         "weight_range_from_ranking of models": lambda p: Call(
             ["x", ("y", "z")], .2, models={"x": (.5, .6), "y": (.9, .5), "z": (.6, .8)}),
         "rank_correlation": lambda p: Call(p.losses(), p.scores(), n0=2. if p.has("shown") else None),
@@ -760,7 +775,8 @@ PAPERS = {
         "naive_outperformance": lambda p: {name: Call(name, [.1, .4]) for name in ("f_beta", "accuracy")},
         "outperformance_interval": lambda p: {
             name: Call(name, p.counts(), prevalence=.1 if p.has("shown") else None).then(
-                lambda found: (getattr(found, "score", None) or found.mean, found.low, found.high, found.guarantee))
+                lambda found: {"low": found.low, "high": found.high, "guarantee": found.guarantee,
+                               "score": getattr(found, "score", None) or found.mean})
             for name in ("f_beta", "mcc", "npv")},
         "plot_unit_square": lambda p: Call("f_beta", .6, .1).then(drawn),
         "performance_curve": lambda p: {kind: Call(p.y, p.scores(), kind, sample_weight=p.maybe.weight).then(
@@ -784,11 +800,8 @@ WIDGETS = ("interval", "capacity", "luck", "isocost", "tree_curves", "loan", "me
            "ranking")
 DOORS = {
     "main evaluate": lambda p: {
-        what: Call(p.files, [command(p, *more, "--json", "@all.json")], ["all.json"]).by(shell) for what, more in one_of(said(p), p).items()},
-    "main pages": lambda p: Call(
-        p.files,
-        [command(p, "--html", "@page.html", "--markdown", "@page.md", "--scenario", "dear=@costs.csv")],
-        ["page.html", "page.md"]).by(shell),
+        what: Call(p.files, [command(p, *more, "--json", "@all.json")], ["all.json"]).by(shell) for what,
+        more in one_of(said(p), p).items()},
     "main decide": lambda p: Call(
         p.files, [command(p, "--save-rule", "@rule.json", "--otherwise", str(p.choices[0])),
                   ["decide", "@cases.csv", "--rule", "@rule.json", "--out", "@decided.csv"]],
@@ -798,39 +811,19 @@ DOORS = {
             "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--max-cost",
             str(p.bounds[1] / 3)]]).by(shell),
     "main example": lambda p: Call({}, [["example", "@cases.csv"]], ["cases.csv"]).by(shell),
-    "main refuses": lambda p: {
-        option: Call(p.files, [command(p, f"--{option}", "nosuch")]).by(shell)
-        for option in ("label", "scores", "costs", "group", "priors", "scenario", "rule", "nosuch")},
-    "main data": lambda p: {" ".join(line): Call({}, [line]).by(shell) for line in (
-        ["data", "list"], ["list", "ferrer/*"], ["reproduce", "--sheet", "zhao"])},
-    "main reproduce": lambda p: Call({}, [["reproduce", "cost_score/figure2", "--out", "@out"]]).by(shell),
     "run_item": lambda p: {
         name: Call(item).then(lambda found: found.table) for name, item in items().items()},
     "explorer": lambda p: Call().by(dot_to_move),
     **{f"explore_{what}": lambda p: Call().then(touched) for what in WIDGETS},
-    "scale.confusion_counts": lambda p: Call(
-        "y", "d", classes=p.classes, decision_labels=p.choices, sample_weight=if_given("w", p.maybe.weight),
-        data=lazy(y=p.y, d=p.decided(), w=p.maybe.weight)),
-    "scale.joint_counts": lambda p: Call(
-        "y", "a", "b", classes=p.classes, decision_labels=p.choices,
-        data=lazy(y=p.y, a=p.decided(), b=p.decided(1))),
+    **{f"scale.{name}": scaled(name) for name in ("confusion_counts", "joint_counts", "losses", "evaluate")},
     "scale.confusion_counts of a table": lambda p: Call(
         "y", "decided", classes=p.classes, decision_labels=p.choices, groups="g" if p.has("groups") else None,
         data=partitioned(p)),
-    "scale.losses": lambda p: Call(
-        "y", "d", p.named_costs, data=lazy(y=p.y, d=p.decided())).then(computed),
-    "scale.evaluate": lambda p: Call(
-        "y", {"a": "a", "b": "b"}, p.named_costs, priors=p.maybe.priors, groups=if_given("g", p.maybe.groups),
-        data=lazy(y=p.y, a=p.decided(), b=p.decided(1), g=p.maybe.groups), rng=0).then(tables),
     "places": lambda p: Call(),
     "by_paper": lambda p: Call(),
     "stored_rows": lambda p: Call(),
     "moved": lambda p: Call([ce.run_item(items()["cost_score/figure1"])]),
     "published": lambda p: Call("zhao2025", "table2"),
-    "claim": lambda p: {
-        "as stored": repeated(p), "stored anew": repeated(p).by(kept), "other draws": repeated(p, first=7),
-        "another margin": repeated(p, margin=lambda seed: 9.)},
-    "fetch": lambda p: {name: Call(name).by(not_at_hand) for name in ("telco", "kdd", "loan")},
     "names": lambda p: Call(["ferrer", "te*"], small=p.has("shown")),
     "by_author": lambda p: Call("zaho"),
     "describe": lambda p: Call(),
@@ -839,21 +832,9 @@ DOORS = {
         "main evaluate of two": lambda p: {
             what: Call(p.files, [command(p, *more, "--prevalence", "10%", "--json", "@all.json")],
                        ["all.json"]).by(shell) for what, more in one_of(SAID_OF_TWO, p).items()},
-        "main check of rates": lambda p: Call(
-            p.files, [command(p, "--save-rule", "@rule.json"), [
-                "check", "@cases.csv", "--rule", "@rule.json", "--label", "y", "--min-recall", "60%",
-                "--weight", "w", "--cluster", "cl", "--heaviest", "90"]]).by(shell),
-        "main decide within a limit": lambda p: Call(
-            p.files, [command(p, "--save-rule", "@rule.json"), [
-                "decide", "@cases.csv", "--rule", "@rule.json", "--capacity", "10%", "--out", "@decided.csv",
-                "--posteriors", "p_0=0,p_1=1"]], ["decided.csv"]).by(shell),
-        "scale.threshold_counts": lambda p: Call(
-            "y", "s", sample_weight=if_given("w", p.maybe.weight),
-            data=lazy(y=p.y, s=p.scores(), w=p.maybe.weight)),
+        **{f"scale.{name}": scaled(name) for name in ("threshold_counts", "evaluate scores")},
         "scale.evaluate of a table": lambda p: Call(
             "y", {"a": "score"}, p.outcomes, data=partitioned(p), clusters="cl", rng=0).then(tables),
-        "scale.evaluate of two": lambda p: Call(
-            "y", {"a": "s"}, p.costs, data=lazy(y=p.y, s=p.scores()), rng=0).then(tables),
         "compare": lambda p: Call(
             published(p), recomputed(p), error=.01, trivial={"c0": 0.}, basis={"c1": "other data"},
             causes={"a slip": {"c2": recomputed(p)["c2"] + .1}}),
@@ -861,8 +842,8 @@ DOORS = {
 }
 RANKINGS = ("M+ < M-", "M+ < Mbad < M-; Mbad- < Mbad+", "M- < M+; Mbad < M-")
 BROKEN = {"as it is": {}, "a class less": {"classes": [0]}, "no schema": {"schema": 0}}
-RARELY = {"Report.robustness": 2, "Report.to_html": 2, "main pages": 2, "main data": 3,
-          **dict.fromkeys(["main reproduce", "run_item", "main example", "example_frame",
+RARELY = {"Report.robustness": 2, "Report.to_html": 2,
+          **dict.fromkeys(["run_item", "main example", "example_frame",
                            "places", "by_paper", "stored_rows", "moved", "explorer",
                            *(f"explore_{what}" for what in WIDGETS)], 6)}
 CALLS = {**COUNTS, **METRICS, **DECISIONS, **SAMPLES, **RULES, **CERTAINTY, **PLANNING, **REPORT, **SPECIAL,
@@ -893,17 +874,16 @@ def questions(cases, seed, only=""):
 
 
 def asked(case, name, about):
-    function = partial(ce.find, name.partition(" ")[0])
+    function = partial(function_of, name)
     try:
-        calls = CALLS[name](about)
-        calls = calls if isinstance(calls, dict) else {"": calls}
+        calls = lines(name, about)
     except Exception as error:  # what the call is made of is refused: the answer
         yield case, function, partial(fail, error)
         return
     for label, call in calls.items():
         yield f"{case} {label}".rstrip(), function, lambda call=call: call
     rng = about.rng(f"wrong {name}")
-    label, call = list(calls.items())[rng.integers(len(calls))]
+    label, call = [*calls.items()][rng.integers(len(calls))]
     for argument, wrong in spoilt(call, rng):
         yield f"{case} {label} wrong {argument}".replace("  ", " "), function, lambda wrong=wrong: wrong
 
@@ -922,9 +902,7 @@ NONSENSE = {  # what an argument may be instead, by what it is
 
 
 def spoilt(call, rng):
-    "(argument, the call with this one wrong) of each argument that can be wrong, of calls of one form."
-    if call.earlier:
-        return
+    "(argument, the call with this one wrong) of each argument that can be wrong."
     given = {**dict(enumerate(call.args)), **call.options}
     kinds = {key: kind for key, value in given.items() if (kind := kind_of(value))}
     for key, kind in kinds.items():

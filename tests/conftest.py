@@ -85,7 +85,7 @@ def chosen(items, notebooks):
         names |= {*getattr(importlib.import_module(f"cost_eval.{module}"), "__all__", ())}
     whole = {path: is_of(path, notebooks) for path in {item.path for item in items}}
     for item in items:
-        first = re.split(r"[- \]]", item.name.partition("[")[2].removeprefix("cost_eval."))[0]
+        first = re.split(r"[-. \]]", item.name.partition("[")[2].removeprefix("cost_eval."))[0]
         if not {"docs", "browser", "lab"} & {*item.fixturenames} and (whole[item.path] or first in names):
             yield item
 

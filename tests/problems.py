@@ -4,6 +4,7 @@
 some a decision more, two models (each method takes 0 or 1), costs in every form, and all that may be said of
 the rows. `p.maybe.weight` is `p.weight` in some problems and None in the others; `p.plain` has two classes,
 0 and 1, and these two decisions. Every attribute has random numbers of its own: a new one moves no other.
+`p.but(...)` is the same problem in another order of its classes or decisions, in other words or another unit.
 
 `ce.name` is a name of the package, wherever it lives: in the flat API or in a module.
 """
@@ -84,13 +85,21 @@ class Problem:
 
     confidence = .9
 
-    def __init__(self, number, seed=1, classes=0):
+    def __init__(self, number, seed=1, classes=0, **seen):
         self.number = number
         self.seed = seed
+        self.seen = seen
         self.maybe = Maybe(self)
         self.K = classes or int(self.rng("classes").choice([2, 3, 4], p=[.6, .25, .15]))
         self.M = self.K + self.has("ask")
-        self.n = int(self.rng("size").choice([16, 30] if self.has("few") else [60, 150, 400]))
+        drawn = int(self.rng("size").choice([16, 30] if self.has("few") else [60, 150, 400]))
+        self.n = seen.get("n", drawn)
+        self.order = seen.get("order", [*range(self.K)])
+        self.decision_order = seen.get("decision_order", [*range(self.M)])
+
+    def but(self, **seen):
+        "The same draws, seen otherwise: order=, decision_order=, words=, unit=, says= (what is so), n=."
+        return type(self)(self.number, self.seed, self.K, **self.seen | seen)
 
     def rng(self, what):
         "The random numbers of one attribute."
@@ -98,6 +107,8 @@ class Problem:
 
     def has(self, what):
         "So in exactly its share of each twenty problems."
+        if "says" in self.seen:
+            return what in self.seen["says"]
         stream = [self.seed, self.number // 20, zlib.crc32(what.encode())]
         return bool(np.random.default_rng(stream).permutation(20)[self.number % 20] < 20 * SHARES[what])
 
@@ -111,20 +122,31 @@ class Problem:
     # ---- rows
 
     @cached_property
-    def codes(self):
-        "(n,) the true classes as 0, 1, ...; each occurs three times at least."
+    def drawn(self):
+        "(n,) the true classes as they were drawn; each occurs three times at least."
         g = self.rng("codes")
         more = g.choice(self.K, self.n - 3 * self.K, p=g.dirichlet(np.full(self.K, 2.)))
         return g.permutation(np.r_[np.repeat(np.arange(self.K), 3), more])
 
     @cached_property
+    def codes(self):
+        "(n,) the true classes by their place in `classes`."
+        return np.argsort(self.order)[self.drawn]
+
+    @cached_property
+    def words(self):
+        "What the classes are called, and to ask."
+        named = (*WORDS[self.K], "ask") if self.has("named") else (*range(self.K), 9)
+        return self.seen.get("words", named)[:self.M]
+
+    @cached_property
     def classes(self):
-        return list(WORDS[self.K] if self.has("named") else range(self.K))
+        return [self.words[k] for k in self.order]
 
     @cached_property
     def choices(self):
         "The decisions: the classes, and to ask."
-        return self.classes + (["ask"] if self.has("named") else [9]) * (self.M - self.K)
+        return [self.words[k] for k in self.decision_order]
 
     @cached_property
     def index(self):
@@ -152,24 +174,32 @@ class Problem:
 
     # ---- models
 
-    def posteriors(self, model=0):
-        "(n, K) probabilities; the second model's are the first one's with noise."
+    def chances(self, model=0):
+        "(n, K) probabilities as they were drawn; the second model's are the first one's with noise."
         logits = 1.2 * self.rng("posteriors").normal(size=(self.n, self.K))
-        logits[np.arange(self.n), self.codes] += 1.3
+        logits[np.arange(self.n), self.drawn] += 1.3
         p = np.exp(logits + model * self.rng("noise").normal(size=logits.shape))
         p = p / p.sum(1, keepdims=True)
         p = np.round(64 * p + .5) if self.has("ties") else p
         return p / p.sum(1, keepdims=True)
 
+    def posteriors(self, model=0):
+        return self.chances(model)[:, self.order]
+
     def scores(self, model=0):
         "(n,) numbers that grow with the last class, with ties in some problems."
-        p = self.posteriors(model)
+        p = self.chances(model)
         return np.round(7 * np.log(p[:, -1] / p[:, 0]), 0 if self.has("ties") else 6)
 
+    def likeliest(self, model=0):
+        "(n,) the likeliest class by its place."
+        return np.argsort(self.order)[self.chances(model).argmax(1)]
+
     def guess(self, model=0):
-        "(n,) the likeliest class as 0, 1, ..., or to ask where none is likely."
-        p = self.posteriors(model)
-        return np.where((self.M > self.K) & (p.max(1) < .55), self.M - 1, p.argmax(1))
+        "(n,) the decision for the likeliest class by its place, or to ask where none is likely."
+        p = self.chances(model)
+        guess = np.where((self.M > self.K) & (p.max(1) < .55), self.M - 1, p.argmax(1))
+        return np.argsort(self.decision_order)[guess]
 
     def decided(self, model=0):
         return np.array(self.choices)[self.guess(model)]
@@ -214,7 +244,7 @@ class Problem:
 
     @cached_property
     def strata(self):
-        return self.codes
+        return self.drawn
 
     @cached_property
     def looked_up(self):
@@ -227,7 +257,7 @@ class Problem:
 
     @cached_property
     def shares(self):
-        return self.rng("shares").dirichlet(np.full(self.K, 5.))
+        return self.rng("shares").dirichlet(np.full(self.K, 5.))[self.order]
 
     @cached_property
     def priors(self):
@@ -235,7 +265,7 @@ class Problem:
         form = self.rng("priors").integers(3)
         if form == 0 and self.K == 2:
             return float(self.shares[1])
-        return dict(zip(self.classes, self.shares.tolist())) if form == 1 else self.shares
+        return dict(zip(self.classes, self.shares.tolist())) if form == 1 or self.has("named") else self.shares
 
     # ---- costs
 
@@ -244,7 +274,8 @@ class Problem:
         "(K, M) quarters, zero where the decision is right, or a gain; to ask costs little."
         prices = np.ceil(4 * self.rng("prices").gamma(1., 3., (self.K, self.K))) / 4
         np.fill_diagonal(prices, -.25 if self.has("gain") else 0)
-        return np.c_[prices, np.full((self.K, self.M - self.K), prices.max() / 4)]
+        prices = np.c_[prices, np.full((self.K, self.M - self.K), prices.max() / 4)]
+        return self.seen.get("unit", 1.) * prices[np.ix_(self.order, self.decision_order)]
 
     @cached_property
     def bounds(self):
@@ -313,12 +344,16 @@ class Problem:
     @cached_property
     def stack(self):
         "(3, K, M) tables, one of them hard: nothing is wrong in it."
-        return np.stack([self.tally(self.guess(0)), self.tally(self.guess(1)), np.eye(self.K, self.M) * 9])
+        return np.stack([self.tally(self.guess(0)), self.tally(self.guess(1)), 9 * self.right])
+
+    @cached_property
+    def right(self):
+        return np.eye(self.K, self.M)[np.ix_(self.order, self.decision_order)]
 
     @cached_property
     def square(self):
         "(K, K) counts of the likeliest classes."
-        return self.tally(self.posteriors().argmax(1))[:, :self.K]
+        return self.tally(self.likeliest())[:, :self.K]
 
     @cached_property
     def cells(self):
@@ -338,10 +373,7 @@ class Problem:
 
     @cached_property
     def rule(self):
-        try:
-            return ce.rule_of(self.samples, "a")
-        except Absent:  # at the base
-            return ce.fit_rule(self.samples, "a")
+        return ce.rule_of(self.samples, "a")
 
     @cached_property
     def report(self):
@@ -389,8 +421,8 @@ class Problem:
 class Plain(Problem):
     "Two classes, 0 and 1, and these two decisions."
 
-    def __init__(self, number, seed=1):
-        super().__init__(number, seed, classes=2)
+    def __init__(self, number, seed=1, classes=2, **seen):
+        super().__init__(number, seed, 2, **seen)
 
     def has(self, what):
         return what not in ("named", "ask") and super().has(what)

@@ -1,119 +1,95 @@
-"""Every public function with an argument `costs` or `priors` takes every form of them, and answers as it does
-to the CostMatrix; the functions are found, not listed."""
+"""Every call of calls.py with costs or priors takes every form of them, and answers as it does to the matrix
+or the array; the calls are found, not listed."""
 import numpy as np
+import pandas as pd
 import pytest
 
-pd = pytest.importorskip("pandas")
+import calls
+from problems import Problem, ce
+from test_invariances import FIXED, HEAVY, NEITHER, columns, difference, said, same
+
 pl = pytest.importorskip("polars")
-
-import invariances as iv  # noqa: E402
-
-from cost_eval.costs import ExampleCosts  # noqa: E402
-
-CASES = {"numbers": iv.Case(), "words": iv.Case(names=("well", "ill"))}
-NO_MATRIX = {  # functions whose costs are no matrix, with the reason
-    "read_table": "asks for the names of the classes only",
-    "CostMatrix": "the class itself: what it takes is said in test_costs.py", "as_costs": "test_costs.py",
-    "as_priors": "test_costs.py",
-}
-BY_POSITION = {"losses", "best_threshold", 
-               "naive_cost", "naive_decision", "outperformance_of_cost",
-               "scale.losses", "evaluate",
-               "read_samples", "decide", "capacity_curve", "training_variation", "scale.evaluate",
-               # an array without names cannot tell which word is which class
-               "bounds_without_labels", "prediction_powered",
-               "cost_scorer", "CostSensitiveClassifier"}
-FUNCTIONS = {name: set(iv.parameters(f)) & {"costs", "priors", "now_costs"}
-             for name, f in iv.subjects().items() if "[" not in name}
-COSTS = [name for name, found in FUNCTIONS.items() if found & {"costs", "now_costs"}
-         and name not in NO_MATRIX]
-PRIORS = [name for name, found in FUNCTIONS.items() if "priors" in found
-          and name not in ("Report", "as_priors")]
-DATA_FIRST = {"soft_expected_cost", "plot_cost_curve"}  # takes labels 0 and 1 only
+NUMBERS = Problem(1, classes=2, n=41, says={"draws", "priors"})
+WORDS = Problem(1, classes=2, n=41, says={"draws", "priors", "named"})
+# test_costs.py
+OF_THEIR_OWN = {"as_costs", "as_priors", "read_table", "read_samples", "read_requirements",
+                "bootstrap_coverage"}
 
 
-def forms(costs):
+def forms_of_costs(matrix):
     "A labelled matrix as people write it."
-    flat = pl.DataFrame({"class": list(costs.classes)} | {str(d): costs.array[:, j]
-            for j, d in enumerate(costs.decisions)})
-    bare, numbered = pd.DataFrame(costs.array, list(costs.classes),
-                                  list(costs.decisions)), pd.DataFrame(costs.array)
-    found = {"frame": costs.to_frame(), "polars": flat, "numbered": numbered, "array": costs.array,
-             "list": costs.array.tolist()}
-    if costs.classes == (0, 1):
-        return found | {"outcomes": {"fp": costs.array[0, 1], "fn": costs.array[1, 0]},
-                        "outcomes, all": dict(zip(("tn", "fp", "fn", "tp"), costs.array.ravel().tolist()))}
-    return found | {"bare frame": bare}
+    flat = pl.DataFrame({"class": [*matrix.classes]} | {str(d): matrix.array[:, j]
+                                                         for j, d in enumerate(matrix.decisions)})
+    bare = pd.DataFrame(matrix.array, [*matrix.classes], [*matrix.decisions])
+    found = {"a frame": matrix.to_frame(), "polars": flat, "a bare frame": bare}
+    if matrix.classes == (0, 1):  # without names nobody can tell which word is which class
+        (tn, fp), (fn, tp) = matrix.array.tolist()
+        found |= {"an array": matrix.array, "a list": matrix.array.tolist(), "outcomes": {"fp": fp, "fn": fn},
+                  "all outcomes": {"tn": tn, "fp": fp, "fn": fn, "tp": tp}}
+    return found
 
 
-def answer(name, case, **changed):
-    "The function's answer with some arguments in another form."
-    lazily = iv.on_dask if name.startswith("scale.") else (lambda made: made)
-    return iv.call(name, case, lambda made: lazily({**made, **changed}))
+def forms_of_priors(labels):
+    shares = {labels[1]: .25, labels[0]: .75}
+    return {"a number": .25, "a list": [.75, .25], "by class": shares, "a series": pd.Series(shares),
+            "by the class's text": {str(label): share for label, share in shares.items()}}
 
 
-@pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("name", COSTS)
-def test_every_form_of_costs_gives_the_answer_of_the_matrix(name, kind):
-    case = CASES[kind]
-    if kind == "words" and name in DATA_FIRST:
-        pytest.skip("takes labels 0 and 1 only")
-    matrix = iv.costs(case)
-    given = {"costs": matrix} | ({"metric": "expected_cost"} if name == "metric_interval" else {})
-    given |= {"bounds": None} if "bounds" in iv.parameters(iv.subjects()[name]) else {}  # the costs tell them
-    expected = answer(name, case, **given)
-    for form, costs in forms(matrix).items():
-        if kind == "words" and form in ("numbered", "array", "list") and name in BY_POSITION:
-            continue
-        if kind == "words" and name.endswith("best_threshold"):
-            with pytest.raises(ValueError,
-                               match=r"do not say which class is the positive one.* "
-                                     r"CostMatrix.binary\(fp=..., fn=..., classes=\["):
-                answer(name, case, **given | {"costs": costs})
-            continue
-        plain = "evaluate" if name == "scale.evaluate" else name  # which hands its options on
-        asks = "positive" in iv.parameters(iv.subjects()[plain])
-        more = {"positive": "ill"} if kind == "words" and asks else {}
-        wrong = iv.difference(expected, answer(name, case, **given | {"costs": costs} | more), iv.same, ())
-        assert not wrong, f"{form}: {wrong}"
+def takers(argument):
+    "Lines whose calls give such an argument."
+    return [name for name in calls.CALLS if not FIXED.match(name) and HEAVY.get(name) != NEITHER
+            and name.partition(" ")[0] not in OF_THEIR_OWN
+            and argument in calls.parameters(calls.function_of(name))
+            and not name.startswith("CostMatrix")]
 
 
-@pytest.mark.parametrize("name", [name for name in COSTS if iv.columns(iv.arguments(name, iv.Case(own=True)))
-                                  > 1])
-def test_columns_are_the_costs_of_rows(name):
-    """Where each row may have its own costs, columns of a mapping or a frame are such; where not, both are
-    refused in words."""
-    case = iv.Case(own=True)
-    if name.startswith("scale."):
-        pytest.skip("its columns are lazy, of the length of all blocks: test_scale.py")
-    own = iv.costs(case)
-    columns = {"fp": own.array[:, 0, 1], "fn": own.array[:, 1, 0]}
-    assert ExampleCosts(**columns) == own
-    try:
-        expected = answer(name, case, costs=own)
-    except ValueError:
-        for costs in (columns, pd.DataFrame(columns)):
-            with pytest.raises(ValueError, match="costs:"):
-                answer(name, case, costs=costs)
-        return
-    for costs in (columns, pd.DataFrame(columns), pl.DataFrame(columns)):
-        assert not iv.difference(expected, answer(name, case, costs=costs), iv.same, ())
+def asked(name, problem, argument, value, rows=0):
+    "What each call of a line that takes this value says of it, and the call as a function of another one."
+    function = calls.function_of(name)
+    for call in calls.lines(name, problem).values():
+        def ask(value, call=call, **more):
+            return said(name, call.but(function, **{argument: value} | more))
+        if not call.way and call.named(function).get(argument) is not None and columns(call) >= rows:
+            try:
+                yield ask(value), ask
+            except ValueError as refused:  # the call takes no such thing
+                yield str(refused), ask
 
 
-@pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("name", PRIORS)
-def test_every_form_of_priors_gives_the_answer_of_the_array(name, kind):
-    case = CASES[kind].but(given=("priors",))
-    if kind == "words" and name in DATA_FIRST:
-        pytest.skip("takes labels 0 and 1 only")
-    labels = case.labels
-    given = iv.arguments(name, case)
-    more = {"train_priors": [.5, .5]} if "train_priors" in iv.parameters(iv.subjects()[name]) else {}
-    expected = answer(name, case, priors=np.array([.75, .25]), **more)
-    series = pd.Series({labels[1]: .25, labels[0]: .75})
-    for priors in (.25, [.75, .25], (.75, .25), {labels[1]: .25, labels[0]: .75},
-                   {str(label): p for label, p in zip(labels, (.75, .25))}, series):
-        if name in ("fit_rule", "Posteriors") or "priors" not in given and name not in PRIORS:
-            continue
-        wrong = iv.difference(expected, answer(name, case, priors=priors, **more), iv.same, ())
-        assert not wrong, f"{priors!r}: {wrong}"
+def taken(*given):
+    "Those that take it."
+    return ((expected, ask) for expected, ask in asked(*given) if isinstance(expected, dict))
+
+
+def problems(name):
+    return (NUMBERS,) if name in calls.TWO else (NUMBERS, WORDS)
+
+
+@pytest.mark.parametrize("name", takers("costs"))
+def test_every_form_of_costs_gives_the_answer_of_the_matrix(name):
+    for problem in problems(name):
+        for expected, ask in taken(name, problem, "costs", problem.named_costs):
+            asks = problem is WORDS and "positive" in calls.parameters(calls.function_of(name))
+            more = {"positive": "ill"} if asks else {}  # the matrix says it by the order of its names
+            for form, costs in forms_of_costs(problem.named_costs).items():
+                assert difference(expected, ask(costs, **more), same) == "", form
+
+
+@pytest.mark.parametrize("name", takers("costs"))
+def test_columns_are_the_costs_of_rows_or_refused(name):
+    own = {"fp": NUMBERS.prices[0, 1] * NUMBERS.amounts, "fn": NUMBERS.prices[1, 0] * NUMBERS.amounts}
+    for expected, ask in asked(name, NUMBERS, "costs", ce.ExampleCosts(**own), rows=2):
+        for costs in (own, pd.DataFrame(own), pl.DataFrame(own)):
+            if isinstance(expected, dict):
+                assert difference(expected, ask(costs), same) == ""
+            else:
+                with pytest.raises(ValueError, match="costs"):
+                    ask(costs)
+
+
+@pytest.mark.parametrize("name", takers("priors"))
+def test_every_form_of_priors_gives_the_answer_of_the_array(name):
+    for problem in problems(name):
+        for expected, ask in taken(name, problem, "priors", np.array([.75, .25])):
+            for form, priors in forms_of_priors(problem.classes).items():
+                assert difference(expected, ask(priors), same) == "", form
