@@ -37,12 +37,12 @@ def pytest_configure(config):
 # --of 02_costs: the tests in the file of the module's name (or of one of these names), and of the common
 # files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
-OTHER_NAMES = {"labels": "confusion costs", "attainable": "costs", "annotators": "samples",
+OTHER_NAMES = {"annotators": "samples",
                "forms": "samples", "constraints": "policies comparisons",
                "decision_rule": "runner policies planning",
-               "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
+               "engine_grid": "mean_law", "coverage": "mean_law bootstrap",
                "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
-               "sequences": "planning",
+               "sequences": "planning mean_law",
                "report": "page", "verdicts": "report page",
                "jobs": "api", "contract": "api",
                "command_line": "__main__", "chapters": "reproduce",
