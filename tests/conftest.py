@@ -38,11 +38,13 @@ def pytest_configure(config):
 # files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
 OTHER_NAMES = {
-    "labels": "confusion costs", "attainable": "costs", "annotators": "samples", "forms": "samples",
+    "annotators": "samples", "forms": "samples",
     "constraints": "policies comparisons", "decision_rule": "runner policies planning",
-    "engine_grid": "mean_law", "second_evaluator": "mean_law", "coverage": "mean_law",
-    "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores", "sequences": "planning",
+    "engine_grid": "mean_law", "coverage": "mean_law bootstrap",
+    "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
+    "sequences": "planning mean_law",
     "report": "page", "verdicts": "report page", "jobs": "api", "contract": "api",
+    "wishes": "report page __main__ scores samples missing_labels hand_over comparisons",
     "command_line": "__main__", "chapters": "reproduce",
     "planted": "reproduce reproductions.bootstrap reproductions.cost_score reproductions.expected_cost "
                "reproductions.outperformance reproductions.weighted_accuracy"}
