@@ -1,4 +1,4 @@
-"""The cost score: against counts, scikit-learn, brute force and closed forms; its savings against resampling."""
+"""The cost score: against counts, scikit-learn and closed forms; its savings against resampling."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_the_threshold_is_the_best_of_all(sample, weighted):
 
 
 def test_of_equal_thresholds_the_highest():
-    tuned = tune_threshold([1, 0, 1, 0], [4.0, 3, 2, 1], 1.0)  # two alarms more: one hit and one false, no gain
+    tuned = tune_threshold([1, 0, 1, 0], [4.0, 3, 2, 1], 1.0)  # two alarms more gain nothing
     assert tuned.high == 4 and tuned.cost_score == 0.5
 
 
@@ -180,7 +180,8 @@ def test_the_same_threshold_saves_nothing_and_equal_decisions_may(sample):
     same = held_out_saving(y, s, 1.0, [1.0, 0.5], [1.0, 3.0])
     assert same.saving[0] == same.low[0] == same.high[0] == 0 < same.high[1] - same.low[1]
     alone = held_out_saving(y, s, 1.0, 0.5, 3.0)  # many thresholds at once are each by itself
-    assert_allclose([same.saving[1], same.low[1], same.high[1]], [alone.saving, alone.low, alone.high], rtol=1e-9)
+    for name in ("saving", "low", "high"):
+        assert_allclose(getattr(same, name)[1], getattr(alone, name), rtol=1e-9)
     equal = paired_saving(y, s > 1, s > 1, [1.0, 3.0])
     assert_array_equal(equal.saving, [0, 0])
     assert (equal.low < 0).all() and (equal.high > 0).all() and (equal.p_value == 1).all()

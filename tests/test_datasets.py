@@ -7,8 +7,6 @@ import lzma
 import os
 import re
 import resource
-import subprocess
-import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -165,11 +163,6 @@ def test_the_next_mirror_is_tried(server, toy, first):
     assert server.asked == [first, "/toy.csv"]
 
 
-def test_no_public_address():
-    with pytest.raises(DataNotAvailable, match="no public address"):
-        load("ebbu2017")
-
-
 def test_an_unwritable_cache_is_a_clear_error(server, toy, tmp_path, monkeypatch):
     server.files["/toy.csv"] = TOY
     toy("/toy.csv")
@@ -180,22 +173,22 @@ def test_an_unwritable_cache_is_a_clear_error(server, toy, tmp_path, monkeypatch
 
 
 def test_two_files_of_one_form_come_together_or_not_at_all(server, monkeypatch, no_data):
-    def npy(array):
+    def served(name, array):
         buffer = io.BytesIO()
         np.save(buffer, array)
-        return buffer.getvalue()
+        server.files[f"/{name}.npy"] = buffer.getvalue()
 
     files = tuple(File(f"sys/{n}.npy", "", (f"{server.address}/{n}.npy",)) for n in ("scores", "targets"))
     system = DataSet("ferrer/sys", "A system", "3 x 2", True, "none", "the page", (Form(files),))
     monkeypatch.setitem(DATASETS, "ferrer/sys", system)
-    server.files["/scores.npy"] = npy(np.zeros((3, 2), np.float32))
+    served("scores", np.zeros((3, 2), np.float32))
     with pytest.raises(DataNotAvailable, match="404"):
         load("ferrer/sys")
     assert nothing_left(no_data)
-    server.files["/targets.npy"] = npy(np.array([0, 1, 1]))
+    served("targets", np.array([0, 1, 1]))
     system = load("ferrer/sys")
     assert system.targets.dtype == np.uint8 and system.class_counts.tolist() == [1, 2]
-    server.files["/targets.npy"] = npy(np.array([0, 1]))
+    served("targets", np.array([0, 1]))
     (no_data / "sys" / "targets.npy").unlink()
     with pytest.raises(DataNotAvailable, match="3 rows"):
         load("ferrer/sys")
@@ -235,27 +228,19 @@ def test_a_corrupt_file_is_refused(toy, tmp_path):
     assert len(load("toy", data_dir=tmp_path)) == 2
 
 
-def test_bad_names():
-    with pytest.raises(ValueError, match="did you mean .telco"):
-        load("tleco")
-    with pytest.raises(ValueError, match="ferrer/sst2_gpt2"):
-        datasets.available("ferrer/sst2-gpt2")
-    with pytest.raises(ValueError, match="not a directory"):
-        load("telco", data_dir="/no/such/place")
-
-
-def test_names_by_group_and_pattern():
+def test_names_and_what_is_none():
     assert len(datasets.names("ferrer")) == 13
-    assert datasets.names(["ferrer/cifar10_*", "telco"])[-1] == "telco" and len(
-        datasets.names(["ferrer/cifar10_*", "telco"])) == 4
+    found = datasets.names(["ferrer/cifar10_*", "telco"])
+    assert len(found) == 4 and found[-1] == "telco"
     assert "creditcard" not in datasets.names(small=True) and "kdd" in datasets.names(small=True)
-    with pytest.raises(ValueError, match="did you mean"):
-        datasets.names("ferrre")
-
-
-def test_describe_lists_everything(toy):
-    table = datasets.describe()
-    assert list(table.index) == list(DATASETS) and set(table["at hand"]) == {"no"}
+    assert list(datasets.describe().index) == list(DATASETS)
+    with pytest.raises(DataNotAvailable, match="no public address"):
+        load("ebbu2017")
+    for call, says in ((lambda: load("tleco"), "did you mean .telco"), (lambda: datasets.names("ferrre"), "did you mean"),
+                       (lambda: datasets.available("ferrer/sst2-gpt2"), "ferrer/sst2_gpt2"),
+                       (lambda: load("telco", data_dir="/no/such/place"), "not a directory")):
+        with pytest.raises(ValueError, match=says):
+            call()
 
 
 def test_every_set_has_the_facts():
@@ -266,29 +251,6 @@ def test_every_set_has_the_facts():
         for file in (file for form in dataset.forms for file in form.files):
             assert len(file.sha256) == 64 or name in ("unsw", "creditcard", "loan", "ferrer/sitw_plda")
             assert all(url.startswith("http") for url in file.urls) and (file.sha256 or file.urls)
-
-
-def without(*modules):
-    """The start of a script on a machine where these packages are not installed."""
-    return f"import sys\nfor m in {modules}: sys.modules[m] = None\nfrom cost_eval import datasets\n"
-
-
-def test_scores_need_numpy_only(tmp_path):
-    (tmp_path / "sst2_gpt2").mkdir()
-    np.save(tmp_path / "sst2_gpt2" / "scores.npy", np.zeros((2, 2), np.float32))
-    np.save(tmp_path / "sst2_gpt2" / "targets.npy", np.array([0, 1]))
-    code = without("pandas", "pooch", "tqdm", "requests") + f"""
-form, paths = datasets.find("ferrer/sst2_gpt2", {str(tmp_path)!r})
-print(datasets._read_scores("ferrer/sst2_gpt2", paths))
-try: datasets.fetch("telco")
-except ImportError as error: print(error)
-try: datasets.load("ferrer/sst2_gpt2_4shot")
-except ImportError as error: print(error)
-"""
-    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                           check=True).stdout.splitlines()
-    assert lines[0] == "SystemScores('ferrer/sst2_gpt2', 2 samples, 2 classes)"
-    assert all("pooch" in line and "cost_eval[data]" in line for line in lines[1:]) and len(lines) == 3
 
 
 # -- content -------------------------------------------------------------------------------------------------
@@ -313,62 +275,52 @@ def test_log_posteriors_are_normalised(scores):
     np.testing.assert_allclose(np.diff(system.log_posteriors), np.diff(scores.astype(float)), atol=1e-9)
 
 
-def test_telco_original(tmp_path):
-    columns = "customerID;SeniorCitizen;MonthlyCharges;TotalCharges;Churn"
-    (tmp_path / "original.csv").write_text(
-        f"\ufeff{columns}\r\nA;0;29,85;29,85;No\r\nB;1;56;1889,5;Yes\r\nC;0;20,25; ;No\r\n", encoding="utf-8")
-    (tmp_path / "compact.csv.xz").write_bytes(lzma.compress(
-        f"{columns}\nA;0;29.85;29.85;No\nB;1;56;1889.5;Yes\nC;0;20.25; ;No\n".replace(";", ",").encode()))
-    original = datasets._read_telco(tmp_path / "original.csv")
-    pd.testing.assert_frame_equal(original, datasets._read_telco(tmp_path / "compact.csv.xz"))
-    assert original["MonthlyCharges"].tolist() == [29.85, 56, 20.25] and np.isnan(original["TotalCharges"][2])
+NAN = float("nan")
+KDD = ",".join(["0", "tcp", "{}", "SF", *["1"] * 20, *["0.50"] * 7, "9", "9", *["0.00"] * 8, "{}.\n"])
+KDD = "".join(KDD.format(*pair) for pair in (("http", "normal"), ("http", "normal"), ("smtp", "ipsweep"),
+                                             ("smtp", "portsweep"), ("smtp", "normal")))
+TELCO = "customerID;MonthlyCharges;TotalCharges;Churn\r\nA;29,85;29,85;No\r\nB;56;1889,5;Yes\r\nC;20,25; ;No\r\n"
+CHARGES = {"MonthlyCharges": [29.85, 56, 20.25], "TotalCharges": [29.85, 1889.5, NAN]}
+# file of a public host: its content, what is read of it
+ORIGINALS = {
+    "telco: original.csv": (("\ufeff" + TELCO).encode(), CHARGES),
+    "telco: compact.csv.xz": (lzma.compress(TELCO.replace(",", ".").replace(";", ",").encode()), CHARGES),
+    # each record once, by what it holds
+    "kdd: kddcup.data_10_percent.gz": (gzip.compress(KDD.encode()), {
+        "label": ["normal", "ipsweep", "normal"], "attack": [0, 1, 0], "serror_rate": [.5, .5, .5]}),
+    "heart: t.csv": (b"HeartDiseaseorAttack,BMI\n0.0,40.0\n1.0,25.0\n", {"BMI": [40, 25]}),
+    "hannousse2021: t.csv": (b"url,length_url,status\nhttp://a,8,legitimate\nhttp://b,9,phishing\n",
+                             {"length_url": [8, 9], "phishing": [0, 1]}),
+    "loan: t.csv": (b"Age,Education,Default\n56,NA,0\n", {"Age": [56], "Education": ["NA"], "Default": [0]}),
+    "creditcard: t.csv": (b'Time,Amount,Class,sample\n0.0,1.5,"0",early\n1,2,"1",all\n2,3,0,all\n3,4,0,all\n', {
+        "Class": [0, 1, 0, 0], "weight": [0, 1, datasets.GENUINE / 2, datasets.GENUINE / 2]}),
+}
 
 
-def test_kdd_original(tmp_path):
-    record = ",".join(["0", "tcp", "http", "SF", *["1"] * 20, *["0.50"] * 7, "9", "9", *["0.00"] * 8])
-    other = record.replace("http", "smtp")
-    rows = [f"{record},normal.", f"{record},normal.", f"{other},ipsweep.", f"{other},portsweep.",
-            f"{other},normal."]
-    path = tmp_path / "kddcup.data_10_percent.gz"
-    path.write_bytes(gzip.compress("\n".join(rows).encode() + b"\n"))
-    table = datasets._read_kdd(path)
-    assert table.shape == (3, 43) and table["label"].tolist() == ["normal", "ipsweep",
-            "normal"] and table["attack"].tolist() == [0, 1, 0]
-    assert table["serror_rate"].dtype == float and list(table.index) == [0, 1, 2]
-
-
-def test_heart_and_hannousse_and_loan_originals(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("HeartDiseaseorAttack,BMI\n0.0,40.0\n1.0,25.0\n")
-    assert datasets._read_heart(path).dtypes.eq("int64").all()
-    path.write_text("url,length_url,status\nhttp://a,8,legitimate\nhttp://b,9,phishing\n")
-    assert datasets._read_hannousse(path).to_dict("list") == {"length_url": [8, 9], "phishing": [0, 1]}
-    path.write_text("Age,Education,Default\n56,NA,0\n")
-    assert datasets._read_loan(path).to_dict("list") == {"Age": [56], "Education": ["NA"], "Default": [0]}
-
-
-def test_creditcard_weights(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text('Time,Amount,Class,sample\n0.0,1.5,"0",early\n1,2,"1",all\n2,3,0,all\n3,4,0,all\n')
-    table = datasets._read_creditcard(path)
-    assert table["weight"].tolist() == [0, 1, datasets.GENUINE / 2, datasets.GENUINE / 2]
-    assert table["Class"].dtype == "int64"
+@pytest.mark.parametrize("file", ORIGINALS)
+def test_what_a_host_sends_is_read_as_it_is_meant(tmp_path, file):
+    (name, path), (content, expected) = file.split(": "), ORIGINALS[file]
+    (tmp_path / path).write_bytes(content)
+    table = datasets._READ[name](tmp_path / path)
+    for column, values in expected.items():
+        found = table[column].to_numpy()
+        assert found.dtype.kind == np.array(values).dtype.kind or found.dtype.kind == "O"
+        np.testing.assert_array_equal(found, values)
+    assert list(table.index) == list(range(len(table)))
 
 
 # -- content that stands for itself --------------------------------------------------------------------------
 
 
-def test_partial_or_foreign_files_are_refused(tmp_path):
-    for which in ("training", "testing"):
-        (tmp_path / f"UNSW_NB15_{which}-set.csv").write_text("id,attack_cat\n1,Normal\n")
-    with pytest.raises(ValueError, match="82,332 and 175,341 rows"):
-        load("unsw", data_dir=tmp_path)
-    (tmp_path / "creditcard.csv").write_text("Time,Amount,Class\n0,1,0\n")
-    with pytest.raises(ValueError, match="284,807 transactions"):
-        load("creditcard", data_dir=tmp_path)
-    (tmp_path / "Loan_default.csv").write_text("LoanID,Age\nX,1\n")
-    with pytest.raises(ValueError, match="255,347 loans"):
-        load("loan", data_dir=tmp_path)
+@pytest.mark.parametrize("name, file, content, says", [
+    ("unsw", "UNSW_NB15_{}-set.csv", "id,attack_cat\n1,Normal\n", "82,332 and 175,341 rows"),
+    ("creditcard", "creditcard.csv", "Time,Amount,Class\n0,1,0\n", "284,807 transactions"),
+    ("loan", "Loan_default.csv", "LoanID,Age\nX,1\n", "255,347 loans")])
+def test_partial_or_foreign_files_are_refused(tmp_path, name, file, content, says):
+    for part in ("training", "testing"):
+        (tmp_path / file.format(part)).write_text(content)
+    with pytest.raises(ValueError, match=says):
+        load(name, data_dir=tmp_path)
 
 
 def original_loan(folder, rng):
@@ -396,44 +348,33 @@ def original_cards(folder, rng):
     pd.concat([table[table["Class"] == 1], genuine]).to_csv(folder / "creditcard.csv", index=False)
 
 
-def outcomes(folder, *items):
-    "Rows of some items with the data of a folder; none fails for another reason than its numbers."
-    from cost_eval import reproduce
-    for name in ("heart", "kdd", "ebbu2017", "hannousse2021"):  # as they are
-        real(name)
-        for path in AT_HAND[name][1]:
-            (folder / path.name).symlink_to(path)
-    done = reproduce.run(items, data_dir=folder)
-    assert all(r.table is not None for r in done), [r.note for r in done if r.table is None]
-    return reproduce.rows(done)
+EVERYTHING = (original_loan, original_unsw, original_cards)
 
 
-def test_the_public_loan_file_is_judged_as_the_papers_own(tmp_path):
-    original_loan(tmp_path, np.random.default_rng(0))
-    found = outcomes(tmp_path, "outperformance/table4", "outperformance/section4")
-    loan = found[found["cell"].str.startswith("Loan") & (found["outcome"] != "definition")].set_index("cell")
-    assert set(loan["outcome"]) <= {"agrees", "consistent", "caused"} and loan.loc["Loan/records",
-            "ours"] == 255_347
-    assert not loan["how"].isin(["sample", "stand-in"]).any()
-
-
-@pytest.mark.slow
-def test_the_three_public_files_turn_other_data_into_recomputed_rows(tmp_path):
-    """As the chapter on data says: three files in a folder, one command. Minutes, and less memory than a
+@pytest.mark.parametrize("write, items", [
+    ([original_loan], ["outperformance/table4", "outperformance/section4"]),
+    pytest.param(EVERYTHING, None, marks=pytest.mark.slow)], ids=["loans", "all three"])
+def test_the_public_files_turn_other_data_into_recomputed_rows(tmp_path, write, items):
+    """As the chapter on data says: files in a folder, one command. All three: minutes, and less memory than a
     laptop has."""
     pytest.importorskip("xgboost")
     from cost_eval import reproduce
     start, rng = time.process_time(), np.random.default_rng(0)
-    for write in (original_loan, original_unsw, original_cards):
-        write(tmp_path, rng)
+    for original in write:
+        original(tmp_path, rng)
+    for name in ("heart", "kdd", "ebbu2017", "hannousse2021"):  # as they are
+        real(name)
+        for path in AT_HAND[name][1]:
+            (tmp_path / path.name).symlink_to(path)
     stored = reproduce.stored_rows().query("outcome == 'other data'")
-    found = outcomes(tmp_path, *stored["item"].unique())
-    other = found[found["outcome"] == "other data"]
-    assert other["cell"].str.startswith("Phishing data").all() and len(other) == (stored["how"]
-            == "stand-in").sum()
-    cards = found[found["cell"].str.startswith("Credit card fraud/")
-                  & (found["item"] == "cost_score/table6-study")]
-    assert cards["ours"].notna().all() and not found["note"].str.contains("needs data|partition").any()
+    done = reproduce.run(items or stored["item"].unique(), data_dir=tmp_path)
+    found = reproduce.rows(done)
+    assert not any(r.table is None for r in done) and not found["note"].str.contains("needs data|partition").any()
+    other, loans = found["how"].isin(["sample", "stand-in"]), found["cell"].str.startswith("Loan")
+    assert found.loc[other, "cell"].str.startswith("Phishing data").all()
+    assert other.sum() == (0 if items else (stored["how"] == "stand-in").sum())
+    assert set(found.loc[loans, "outcome"]) <= {"agrees", "consistent", "caused", "definition"}
+    assert found.loc[~other & (found["item"] == "cost_score/table6-study"), "ours"].notna().all()
     assert time.process_time() - start < 600 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 24 << 20
 
 
@@ -468,8 +409,8 @@ def test_published_counts(name):
 
 def test_telco_charges_are_those_of_the_paper():
     charges = real("telco")["MonthlyCharges"].to_numpy()
-    assert charges.mean() == pytest.approx(64.76169246059918, rel=1e-14) and charges.std() == pytest.approx(
-        30.087910854936975, rel=1e-14)
+    moments = [charges.mean(), charges.std()]
+    assert moments == pytest.approx([64.76169246059918, 30.087910854936975], rel=1e-14)
 
 
 def test_sitw_needs_its_scores_but_not_for_its_targets(tmp_path):

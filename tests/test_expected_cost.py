@@ -167,7 +167,7 @@ def test_auc_agrees_with_scikit_learn(seed):
 
 @given(seeds)
 def test_eer_is_where_the_curve_or_its_hull_meets_the_diagonal(seed):
-    "On the hull it is the largest of all smallest errors, here found by SciPy: they are concave in the prior."
+    "On the hull it is the largest of all smallest errors, which are concave in the prior; found by SciPy."
     _, y, scores = random_scores(seed)
     e, hull = (sc.equal_error_rate(y, scores, method=method) for method in ("interpolate", "hull"))
     fpr, tpr, _ = sk.roc_curve(y, scores, drop_intermediate=False)
@@ -212,7 +212,8 @@ def test_intervals_of_the_loan_and_of_equal_decisions_the_last():
 def test_the_loan_figure_shows_the_costs_it_speaks_of():
     bars = ec.plot_loan(defaulters=0.3)[1].patches
     costs, priors = ec.loan_costs().array * 100, [0.7, 0.3]
-    expected = [*(priors @ costs), *(ec.expected_cost(c, costs, priors=priors) for c in ec._APPLICATIONS.values())]
+    rules = (ec.expected_cost(counts, costs, priors=priors) for counts in ec._APPLICATIONS.values())
+    expected = [*(priors @ costs), *rules]
     np.testing.assert_allclose([bar.get_width() for bar in bars], expected)
 
 
