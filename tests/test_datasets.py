@@ -163,15 +163,6 @@ def test_the_next_mirror_is_tried(server, toy, first):
     assert server.asked == [first, "/toy.csv"]
 
 
-def test_an_unwritable_cache_is_a_clear_error(server, toy, tmp_path, monkeypatch):
-    server.files["/toy.csv"] = TOY
-    toy("/toy.csv")
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("COST_EVAL_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DataNotAvailable, match="file"):
-        fetch("toy")
-
-
 def test_two_files_of_one_form_come_together_or_not_at_all(server, monkeypatch, no_data):
     def served(name, array):
         buffer = io.BytesIO()
@@ -236,7 +227,8 @@ def test_names_and_what_is_none():
     assert list(datasets.describe().index) == list(DATASETS)
     with pytest.raises(DataNotAvailable, match="no public address"):
         load("ebbu2017")
-    for call, says in ((lambda: load("tleco"), "did you mean .telco"), (lambda: datasets.names("ferrre"), "did you mean"),
+    for call, says in ((lambda: load("tleco"), "did you mean .telco"),
+                       (lambda: datasets.names("ferrre"), "did you mean"),
                        (lambda: datasets.available("ferrer/sst2-gpt2"), "ferrer/sst2_gpt2"),
                        (lambda: load("telco", data_dir="/no/such/place"), "not a directory")):
         with pytest.raises(ValueError, match=says):
@@ -255,17 +247,6 @@ def test_every_set_has_the_facts():
 
 # -- content -------------------------------------------------------------------------------------------------
 
-@given(hnp.arrays(np.int64, st.integers(1, 20), elements=st.integers(-10**6, 10**6)))
-def test_content_is_of_values_not_types(values):
-    table = pd.DataFrame({"a": values, "b": values.astype(str)})
-    digest = datasets._content(table)
-    assert digest == datasets._content(table.astype({"a": float}))
-    assert digest == datasets._content(pd.read_csv(io.StringIO(table.to_csv(index=False)), dtype={"b": str}))
-    changed = table.copy()
-    changed.loc[0, "a"] += 1
-    assert digest != datasets._content(changed)
-    assert digest != datasets._content(table.rename(columns={"a": "c"}))
-
 
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(2, 5)),
                   elements=st.floats(-50, 50, width=32)))
@@ -279,7 +260,7 @@ NAN = float("nan")
 KDD = ",".join(["0", "tcp", "{}", "SF", *["1"] * 20, *["0.50"] * 7, "9", "9", *["0.00"] * 8, "{}.\n"])
 KDD = "".join(KDD.format(*pair) for pair in (("http", "normal"), ("http", "normal"), ("smtp", "ipsweep"),
                                              ("smtp", "portsweep"), ("smtp", "normal")))
-TELCO = "customerID;MonthlyCharges;TotalCharges;Churn\r\nA;29,85;29,85;No\r\nB;56;1889,5;Yes\r\nC;20,25; ;No\r\n"
+TELCO = "customerID;MonthlyCharges;TotalCharges\r\nA;29,85;29,85\r\nB;56;1889,5\r\nC;20,25; \r\n"
 CHARGES = {"MonthlyCharges": [29.85, 56, 20.25], "TotalCharges": [29.85, 1889.5, NAN]}
 # file of a public host: its content, what is read of it
 ORIGINALS = {
@@ -292,7 +273,7 @@ ORIGINALS = {
     "hannousse2021: t.csv": (b"url,length_url,status\nhttp://a,8,legitimate\nhttp://b,9,phishing\n",
                              {"length_url": [8, 9], "phishing": [0, 1]}),
     "loan: t.csv": (b"Age,Education,Default\n56,NA,0\n", {"Age": [56], "Education": ["NA"], "Default": [0]}),
-    "creditcard: t.csv": (b'Time,Amount,Class,sample\n0.0,1.5,"0",early\n1,2,"1",all\n2,3,0,all\n3,4,0,all\n', {
+    "creditcard: t.csv": (b'Time,Class,sample\n0.0,"0",early\n1,"1",all\n2,0,all\n3,0,all\n', {
         "Class": [0, 1, 0, 0], "weight": [0, 1, datasets.GENUINE / 2, datasets.GENUINE / 2]}),
 }
 
@@ -369,7 +350,8 @@ def test_the_public_files_turn_other_data_into_recomputed_rows(tmp_path, write, 
     stored = reproduce.stored_rows().query("outcome == 'other data'")
     done = reproduce.run(items or stored["item"].unique(), data_dir=tmp_path)
     found = reproduce.rows(done)
-    assert not any(r.table is None for r in done) and not found["note"].str.contains("needs data|partition").any()
+    assert not any(r.table is None for r in done)
+    assert not found["note"].str.contains("needs data|partition").any()
     other, loans = found["how"].isin(["sample", "stand-in"]), found["cell"].str.startswith("Loan")
     assert found.loc[other, "cell"].str.startswith("Phishing data").all()
     assert other.sum() == (0 if items else (stored["how"] == "stand-in").sum())

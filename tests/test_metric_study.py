@@ -317,7 +317,8 @@ def test_mean_costs_of_a_population(revenues):
 
 def test_samples_are_what_the_table_averages(revenues):
     grid, given = ([.2, .7], [.3, .6, .9]), dict(metrics=["mcc", "h_informed"], n_samples=7, rng=3)
-    samples, table = study.correlation_samples(revenues, *grid, **given), cost_correlation(revenues, *grid, **given)
+    samples = study.correlation_samples(revenues, *grid, **given)
+    table = cost_correlation(revenues, *grid, **given)
     assert samples.shape == (2, 3, 2, 7)
     assert_allclose(samples.mean(-1).ravel(), table["mean"])
     assert_allclose(samples.std(-1).ravel(), table["std"])
@@ -333,8 +334,8 @@ def test_a_metric_of_ones_own(revenues):
     table = column(cost_correlation(revenues, [.2, .6], [.3, .8], metrics=mine, n_samples=6, rng=1))
     assert_allclose(table["own"], table["alias"], atol=1e-9)
     assert_allclose(table["reversed"], -table["recall"], atol=1e-12)
-    ranks = [study_ranks(revenues, .3, .7, name, rng=0).by_metric for name in (mine["own"], "weighted_accuracy")]
-    assert_array_equal(*ranks)
+    names = (mine["own"], "weighted_accuracy")
+    assert_array_equal(*(study_ranks(revenues, .3, .7, name, rng=0).by_metric for name in names))
 
 
 # ---- what cannot be ranked or studied

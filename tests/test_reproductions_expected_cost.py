@@ -51,7 +51,8 @@ def test_counts_above_is_a_loop_over_thresholds(samples, thresholds):
 def test_population_counts_are_the_limit_of_samples():
     y, log_odds = paper._gaussian_log_odds(0.2, n_samples=400_000, seed=1)
     thresholds = np.array([-2.0, -0.5, 0.0, 1.0])
-    sample, population = paper._counts_above(y, log_odds, thresholds), paper.population_counts(thresholds, 0.2)
+    sample = paper._counts_above(y, log_odds, thresholds)
+    population = paper.population_counts(thresholds, 0.2)
     for cell in ("tp", "fp", "fn", "tn"):
         np.testing.assert_allclose(getattr(sample, cell) / len(y), getattr(population, cell), atol=0.003)
 

@@ -147,8 +147,7 @@ def test_without_xgboost_trained_items_say_so(monkeypatch):
 
 @pytest.mark.parametrize("known, p, n", [(np.inf, 0.1, 40_000), (5000, 0.15, 12_500)])
 def test_sets_are_drawn_as_the_hypergeometric_law_says(known, p, n):
-    """Drawing 4,000 without return; where only 5,000 of a population are known, each counts 2.5 times, and its
-    share has their error, too."""
+    "Without return; where 5,000 of a population are known, each counts 2.5 times, and the share has their error."
     size = min(known, n)
     member = np.arange(2 * size) < size
     task = paper._Task(None, (np.arange(2 * size) < p * size).astype(int), member, size / n, 22)

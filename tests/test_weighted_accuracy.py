@@ -84,7 +84,7 @@ def test_expected_weighted_accuracy_three_ways(tp, fp, fn, tn, a, b):
 
 
 def test_expected_weighted_accuracy_over_a_uniform_weight():
-    tp, fp, fn, tn = np.array([[[30, 5], [20, 17]], [[40, 0], [1, 9]], [[7, 50], [3, 2]], [[100, 6], [4, 80]]])
+    tp, fp, fn, tn = np.random.default_rng(0).integers(1, 99, (4, 2, 2))
     got = wa.expected_weighted_accuracy_over(BinaryCounts(tp, fp, fn, tn), lambda w: 1, (.2, .6))
     mean = np.vectorize(lambda tp, fp, fn, tn: integrate.quad(lambda w: (w * tp + (1 - w) * tn) / (
         w * (tp + fn) + (1 - w) * (tn + fp)), .2, .6)[0] / .4)
@@ -218,10 +218,12 @@ def test_weights_by_brute_force_over_rankings_of_random_and_emblematic_models(se
     good, pi = (Fraction(int(rng.integers(1, 20)), 20) for _ in range(2))
     options = {"models": {name: (float(r), float(s)) for name, (r, s) in models.items()}}
     if rng.random() < .3:
-        models = {name: tuple(good if v == "a" else Fraction(v) for v in both) for name, both in EMBLEMATIC.items()}
+        models = {name: tuple(good if v == "a" else Fraction(v) for v in both)
+                  for name, both in EMBLEMATIC.items()}
         options = {"alpha": float(1 - good)}
     names = list(models)
-    level = dict(zip(names, rng.permutation(len(names)) if rng.random() < .7 else rng.integers(0, 4, len(names))))
+    levels = rng.permutation(len(names)) if rng.random() < .7 else rng.integers(0, 4, len(names))
+    level = dict(zip(names, levels))
     chains = []
     for _ in range(rng.integers(1, 4)):
         some = list(rng.permutation(names)[:rng.integers(2, len(names) + 1)])
@@ -230,7 +232,8 @@ def test_weights_by_brute_force_over_rankings_of_random_and_emblematic_models(se
     ranking = text if as_list else "; ".join(text)
     if as_list and len(chains) == 1:
         ranking = [group[0] if len(group) == 1 else tuple(group) for group in chains[0]]
-    found, expected = weight_range_from_ranking(ranking, float(pi), **options), exact_range(chains, models, pi)
+    found = weight_range_from_ranking(ranking, float(pi), **options)
+    expected = exact_range(chains, models, pi)
     assert found.empty == (expected is None)
     ends = expected or (np.nan, np.nan)
     assert_allclose([found.low, found.high], [float(v) for v in ends], atol=1e-9)
@@ -287,7 +290,7 @@ test_what_has_no_answer_is_refused = refuses([
     (lambda: weight_range_from_ranking("a < b", .5, models={"a": (1, 0), "b": (1.1, .2)}), "models\\['b'\\]"),
     (lambda: wa.effective_weight([.5, .6], .5, unit=[1, -1]), "^unit"),
     # costs at which a right decision is dearer than a wrong one: of one case, of the mean, of the negatives
-    (lambda: check_coherence(ExampleCosts(fn=[9., 1., 6.], fp=1., tp=[1., 2., 1.])), "sample 1 fn differs by -1"),
+    (lambda: check_coherence(ExampleCosts(fn=[9., 1., 6.], fp=1., tp=[1., 2., 1.])), "1 fn differs by -1"),
     (lambda: check_coherence(ExampleCosts(fn=[1., 5., 6.], fp=1., tp=[2., 9., 9.]), of="mean"), "average fn"),
     (lambda: check_coherence(ExampleCosts(fn=1., fp=1., tn=[0., 1.])), "fp differs"),
 ])
