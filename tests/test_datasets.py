@@ -197,19 +197,6 @@ def test_order_argument_environment_cache(toy, tmp_path, monkeypatch, no_data):
         assert load("toy", data_dir=places[0] if i == 0 else None)["x"][0] == i
 
 
-def test_files_of_one_form_may_lie_in_two_directories(tmp_path, monkeypatch):
-    monkeypatch.setitem(DATASETS, "toy", toy_set(Form((File("x/one.csv"), File("x/two.csv")))))
-    a, b = tmp_path / "a", tmp_path / "b"
-    for place, file in ((a, "one.csv"), (b, "two.csv")):
-        place.mkdir()
-        (place / file).write_text("x")
-    assert not datasets.available("toy", data_dir=a)
-    monkeypatch.setenv("COST_EVAL_DATA", str(b))
-    assert [path.parent.name for path in find("toy", a)[1]] == ["a", "b"]
-    (b / "one.csv").write_text("x")
-    assert [path.parent for path in find("toy", a)[1]] == [b, b], "one directory that has all goes first"
-
-
 def test_a_corrupt_file_is_refused(toy, tmp_path):
     toy("/never", sha256=TOY_SHA)
     (tmp_path / "toy.csv").write_bytes(TOY + b"3,c\n")

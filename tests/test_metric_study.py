@@ -181,22 +181,6 @@ def test_dense_ranks_of_many_values_in_several_columns():
     assert_array_equal(study._dense_ranks(v), v)
 
 
-@given(st.integers(3, 20), st.data(), st.sampled_from([0., 1.5, (0., 3.)]))
-@few
-def test_draws_are_possible(n, data, skill):
-    p, seed = data.draw(st.integers(1, n - 1)), data.draw(seeds)
-    revenues = np.random.default_rng(seed).lognormal(size=n)
-    tp, lost = study._draw_predictions(revenues, p, 30, skill, np.random.default_rng(seed))
-    k, missed, ascending = np.arange(n + 1), p - tp, np.sort(revenues)
-    assert tp.shape == lost.shape == (30, n + 1)
-    assert (tp >= np.maximum(0, k - (n - p))).all() and (tp <= np.minimum(k, p)).all()
-    least, most = np.r_[0, np.cumsum(ascending)][missed], np.r_[0, np.cumsum(ascending[::-1])][missed]
-    assert (lost >= least - 1e-9).all() and (lost <= most + 1e-9).all()
-    # all predictions of a sample have the same leavers; number 0 calls none of them
-    assert (lost <= lost[:, :1] + 1e-9).all()
-    assert_array_equal(tp[:, -1], p)
-
-
 @pytest.mark.filterwarnings("ignore:divide by zero")  # SciPy, of a kurtosis that nobody asked for
 def test_draws_are_hypergeometric_and_the_missed_a_random_sample():
     n, p, m = 12, 5, 20_000

@@ -1,4 +1,4 @@
-"""What chapters and errata quote stands in the papers in one piece; every refuted row of the board is told once."""
+"""Quotations in chapters and errata stand in the papers in one piece; each refuted row is told once."""
 import json
 import re
 

@@ -78,24 +78,6 @@ def test_the_population_of_table_1_is_the_limit_of_samples_and_bayes_decisions_t
         assert best <= expected_cost(p, costs[matrix]) + 1e-9, (matrix, rule)
 
 
-# Real data: construction
-
-
-@given(st.lists(st.integers(5, 60), min_size=2, max_size=4), st.data())
-@settings(deadline=None)
-def test_downsample_is_the_largest_with_these_priors(sizes, data):
-    weights = np.array(data.draw(st.lists(st.floats(0.2, 1), min_size=len(sizes), max_size=len(sizes))))
-    priors, y = weights / weights.sum(), np.repeat(np.arange(len(sizes)), sizes)
-    y = np.random.default_rng(0).permutation(y)
-    keep = paper._downsample(y, priors)
-    kept = np.bincount(y[keep], minlength=len(sizes))
-    assert len(set(keep)) == len(keep) and (np.diff(y[keep]) >= 0).all()
-    scale = min(n / p for n, p in zip(sizes, priors))
-    assert (np.abs(kept - scale * priors) <= 1 + 1e-6).all()
-    assert max(kept / sizes) >= 1 - 1 / min(sizes) - 1e-9
-    np.testing.assert_array_equal(keep, paper._downsample(y, priors))
-
-
 # Table 2: the metrics
 
 

@@ -1,6 +1,5 @@
 """Zhao et al.: what no row of the board can show of its blocks, against independent sources."""
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,13 +10,11 @@ from hypothesis import strategies as st
 sk = pytest.importorskip("sklearn.metrics")
 
 
-from cost_eval import datasets
 from cost_eval.confusion import BinaryCounts
 from cost_eval.curves import sample_directed_binary_tree
 from cost_eval.outperformance import outperformance
 from cost_eval.reproduce import published
 from cost_eval.reproductions import outperformance as paper
-from papers import ran
 
 
 # ---- the published numbers
@@ -138,16 +135,9 @@ def test_a_split_trains_on_four_fifths_of_the_rest_and_chooses_on_the_fifth(monk
     assert (right and threshold == paper._best_f1_cut(y[rest], x[rest, 0])) == (planted == "as it is")
 
 
-@pytest.mark.skipif(not datasets.available("heart"), reason="needs the heart data")
-def test_without_xgboost_trained_items_say_so(monkeypatch):
-    monkeypatch.setitem(sys.modules, "xgboost", None)
-    done = ran("outperformance/table6-heart")
-    assert (done.table["outcome"] == "").all() and "cost_eval[book]" in done.note
-
-
 @pytest.mark.parametrize("known, p, n", [(np.inf, 0.1, 40_000), (5000, 0.15, 12_500)])
 def test_sets_are_drawn_as_the_hypergeometric_law_says(known, p, n):
-    "Without return; where 5,000 of a population are known, each counts 2.5 times, and the share has their error."
+    "Without return; where 5,000 are known, each counts 2.5 times, and their share has its error."
     size = min(known, n)
     member = np.arange(2 * size) < size
     task = paper._Task(None, (np.arange(2 * size) < p * size).astype(int), member, size / n, 22)
