@@ -82,20 +82,19 @@ def test_a_claim_that_comes_out_otherwise_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "CLAIMS", tmp_path / "claims.csv")
     claims.CLAIMS.write_text("name,of,first,stack,values\n", encoding="utf-8")
     margin = lambda seed: float(seed - 103)
+    claim = lambda draw=margin, **other: claims.claim("9: a", draw, **{"of": "draws"} | other)
     monkeypatch.setenv("COST_EVAL_CLAIMS", "store")
-    assert str(claims.claim("9: a", margin, of="draws")) == "in 16 of 20 draws"
+    assert str(claim()) == "in 16 of 20 draws"
     for asked in ("", "all"):
         monkeypatch.setenv("COST_EVAL_CLAIMS", asked)
-        assert claims.claim("9: a", margin, of="draws").held == 16
+        assert claim().held == claim(lambda seed: 1 / 0, run=False).held == 16
         for other in (-16.0, 15.0, 0.0, float("nan")):
             with pytest.raises(ValueError, match="stored is 16"):
-                claims.claim("9: a", lambda seed: other if seed == 119 else margin(seed),
-                             of="draws")  # noqa: B023
-        assert claims.claim("9: a", lambda seed: 1 / 0, of="draws", run=False).held == 16
+                claim(lambda seed: other if seed == 119 else margin(seed))  # noqa: B023
     monkeypatch.setattr(claims, "_this_stack", lambda: "another")
-    assert claims.claim("9: a", lambda seed: margin(seed) - 10, of="draws").held == 16
-    with pytest.raises(ValueError, match="stored is"):
-        claims.claim("9: a", lambda seed: -margin(seed), of="draws")
-    for changed in ({"of": "splits"}, {"of": "draws", "first": 0}):
+    assert claim(lambda seed: margin(seed) - 10).held == 16
+    for change in ({"of": "splits"}, {"first": 0}):
         with pytest.raises(ValueError, match="no record of '9: a'"):
-            claims.claim("9: a", margin, **changed)
+            claim(**change)
+    with pytest.raises(ValueError, match="stored is"):
+        claim(lambda seed: -margin(seed))

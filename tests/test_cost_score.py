@@ -13,7 +13,7 @@ from cost_eval.bootstrap import difference
 from cost_eval.confusion import BinaryCounts
 from cost_eval.cost_score import (cost_score_from_precision, cost_score_from_rates, f1_cost, held_out_saving,
                                   isocost_precision, isocost_slope, multiclass_cost_score,
-                                  multilabel_cost_score, paired_saving, plot_isocost, tune_threshold)
+                                  multilabel_cost_score, paired_saving, tune_threshold)
 
 cells = st.integers(1, 10_000)
 ratio = st.floats(0.01, 100)
@@ -227,5 +227,4 @@ test_impossible_values_are_refused = refuses([
     (lambda: paired_saving([1, 1], [0, 1], [0, 1], 1, prevalence=0.5), "class 0"),
     (lambda: held_out_saving([0, 1], [0, 1], np.nan, 0.5, 1), "threshold_a"),
     (lambda: multilabel_cost_score([[1, 2], [1, 2]], 1), "a label"),
-    (lambda: plot_isocost(1, y_true=[0, 1]), "both or neither"),
 ])

@@ -34,18 +34,14 @@ def test_curves_agree_with_scikit_learn(seed, n):
     assert pr.auc("step") == pytest.approx(sk.average_precision_score(y, scores))
     gain = cv.performance_curve(y, scores, "gain")
     assert gain.auc() == pytest.approx(gain.prevalence / 2 + (1 - gain.prevalence) * roc.auc())
+    lift = cv.performance_curve(y, scores, "lift")
+    np.testing.assert_allclose(lift.x, [(scores >= t).mean() for t in lift.thresholds])
+    np.testing.assert_allclose(lift.y[1:], [y[scores >= t].mean() / y.mean() for t in lift.thresholds[1:]])
     for kind in cv.CURVES:
         c = cv.performance_curve(y, scores, kind)
         low, high = cv.worst_auc(kind, c.prevalence), cv.ideal_auc(kind, c.prevalence)
         assert low - 1e-9 <= c.auc() <= high + 1e-9
         assert cv.normalized_auc(kind, c.auc(), c.prevalence) <= 1 + 1e-9
-
-
-def test_lift_from_counts():
-    y, scores = scored()
-    c = cv.performance_curve(y, scores, "lift")
-    np.testing.assert_allclose(c.x, [(scores >= t).mean() for t in c.thresholds])
-    np.testing.assert_allclose(c.y[1:], [y[scores >= t].mean() / y.mean() for t in c.thresholds[1:]])
 
 
 @pytest.mark.parametrize("kind", cv.CURVES)
@@ -160,9 +156,8 @@ def test_ends_of_the_square():
 
 
 def test_standardized_curve():
-    y, s = scored(500, 6)
     for kind in cv.CURVES:
-        c = cv.performance_curve(y, s, kind)
+        c = cv.performance_curve(*scored(500, 6), kind)
         x, scores = cv.outperformance_curve(c)
         direct = cv.outperformance_curve_point(kind, x, c.at(x)[0], c.prevalence)
         np.testing.assert_allclose(scores[:-1], direct[:-1], atol=1e-6)
@@ -174,7 +169,6 @@ test_what_is_no_curve_is_refused = refuses([
     (lambda: cv.performance_curve([0, 1], [0.1, 0.2]).at(1.5), "x: 1.5 is outside"),
     (lambda: cv.curve_auc("pr", [0, 0.5, 0.2, 1], [0, 0.1, 0.2, 1], 0.5), "fpr: must rise"),
     (lambda: cv.curve_auc("pr", [0, 1], [0, 0.9], 0.5), "recall: must rise from 0 to 1"),
-    (lambda: cv.plot_tree_curves("pr", boxes=2), "boxes"),
 ])
 
 

@@ -18,8 +18,7 @@ from cost_eval import metrics
 from cost_eval import weighted_accuracy as wa
 from cost_eval.confusion import BinaryCounts
 from cost_eval.costs import ExampleCosts, losses
-from cost_eval.weighted_accuracy import check_coherence, cost_parts, weight_range_from_ranking
-from cost_eval.weighted_accuracy import churn_costs
+from cost_eval.weighted_accuracy import check_coherence, churn_costs, cost_parts, weight_range_from_ranking
 
 few = settings(max_examples=25, deadline=None)
 share = st.floats(.01, .99)
@@ -42,9 +41,8 @@ def test_cost_weight_makes_the_saved_part_of_the_bill(fn_cost, fp_cost, tp, fp, 
 @few
 def test_target_weight_moves_weighted_accuracy_to_another_prevalence(w, here, there, tpr, tnr):
     moved = wa.target_weight(w, here, there)
-    def value(weight, prevalence):
-        return metrics.weighted_accuracy(BinaryCounts(prevalence * tpr, (1 - prevalence) * (1 - tnr),
-                                                      prevalence * (1 - tpr), (1 - prevalence) * tnr), weight)
+    counts = lambda prevalence: BinaryCounts.from_rates(1, prevalence, 1 - tnr, 1 - tpr)
+    value = lambda weight, prevalence: metrics.weighted_accuracy(counts(prevalence), weight)
     assert_allclose(value(moved, here), value(w, there), rtol=1e-9)
     assert_allclose(wa.target_weight(moved, there, here), w, rtol=1e-9)
     assert_allclose(value(wa.target_weight(.5, here, .5), here), (tpr + tnr) / 2, rtol=1e-9)
@@ -103,10 +101,9 @@ def scored(seed, n=60, levels=12):
 @given(seeds, st.sampled_from([.1, .5, 1., 2., 7.]))
 @settings(max_examples=8)
 def test_hand_h_against_the_package(seed, ratio):
-    hmeasure = pytest.importorskip("hmeasure")
     y, s = scored(seed)
-    assert wa.hand_h_measure(y, s, 2, 1 + 1 / ratio) == pytest.approx(hmeasure.h_score(y, s,
-            severity_ratio=ratio), abs=1e-9)
+    expected = pytest.importorskip("hmeasure").h_score(y, s, severity_ratio=ratio)
+    assert wa.hand_h_measure(y, s, 2, 1 + 1 / ratio) == pytest.approx(expected, abs=1e-9)
 
 
 @given(seeds, st.floats(.5, 6), st.floats(.5, 6))
@@ -114,10 +111,9 @@ def test_hand_h_against_the_package(seed, ratio):
 def test_hand_h_by_the_best_threshold_for_each_cost(seed, a, b):
     y, s = scored(seed, 30, 6)
     pi, c = y.mean(), stats.beta(a, b).ppf((np.arange(20_000) + .5) / 20_000)
-    least = np.full(len(c), np.inf)
-    for t in [*np.unique(s), np.inf]:
-        least = np.minimum(least, c * (1 - pi) * (s >= t)[y == 0].mean() + (1 - c) * pi
-                           * (s < t)[y == 1].mean())
+    decided = s >= np.r_[np.unique(s), np.inf][:, None]
+    fpr, fnr = decided[:, y == 0].mean(1), 1 - decided[:, y == 1].mean(1)
+    least = (np.outer(fpr, c * (1 - pi)) + np.outer(fnr, (1 - c) * pi)).min(0)
     trivial = np.minimum(c * (1 - pi), (1 - c) * pi)
     assert wa.hand_h_measure(y, s, a, b) == pytest.approx(1 - least.mean() / trivial.mean(), abs=2e-5)
 
@@ -157,8 +153,8 @@ def test_churn(seed, p_eff, part):
     revenues, y, d = rng.lognormal(size=40), rng.integers(2, size=40), rng.integers(2, size=40)
     call = part * p_eff * revenues.mean()
     costs = churn_costs(revenues, call, p_eff)
-    assert cost_parts(y, d, costs).total == pytest.approx(call * d.sum() + p_eff
-            * fsum(revenues[(y == 1) & (d == 0)]))
+    bill = call * d.sum() + p_eff * fsum(revenues[(y == 1) & (d == 0)])
+    assert cost_parts(y, d, costs).total == pytest.approx(bill)
     assert costs.mean().weight == pytest.approx(1 - part)
     assert churn_costs(revenues, part * .25 * revenues.mean()).mean().weight == pytest.approx(1 - part)
     assert check_coherence(costs, of="mean") is costs
