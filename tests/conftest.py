@@ -91,10 +91,8 @@ def chosen(items, notebooks):
             yield item
 
 
-LONG = ("test_widgets", "test_answers", "test_browser", "test_site", "test_scale", "test_planted",
-        "test_reproductions_weighted_accuracy", "test_reproductions_expected_cost",
-        # begun first, so that all workers end together
-        "test_reproductions_outperformance", "test_reproductions_cost_score", "test_reproduce")
+# begun first, so that all workers end together
+LONG = ("test_widgets", "test_answers", "test_browser", "test_site", "test_scale", "test_planted")
 # dealt out test by test
 SPLIT = ("test_widgets", "test_answers", "test_browser", "test_site", "test_scale",
          "test_invariances", "test_options", "test_outperformance", "test_planted")
@@ -106,8 +104,6 @@ def pytest_collection_modifyitems(config, items):
         items[:] = chosen(items, config.getoption("of").split(","))
     items.sort(key=lambda item: item.path.stem not in LONG)
     for item in items:
-        if "results" in item.fixturenames:  # a paper's items, run once a process: so in one process only
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         # they run scripts, which begin in one process
         if "toy" in item.fixturenames or item.name.startswith("test_command"):
             item.add_marker(pytest.mark.xdist_group("forked"))

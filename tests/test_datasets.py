@@ -284,14 +284,17 @@ def original_loan(folder, rng):
             index=False)
 
 
-def original_unsw(folder, rng):
-    "Both partitions: the smaller one, and draws from it with the larger one's shares."
+def unsw_partitions(rng):
+    "The smaller one, and draws from it with the larger one's shares."
     small = real("unsw").drop(columns="partition")
     drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size)
              for c, size in datasets.UNSW_LARGE.items()]
-    for name, table in (("training", small), ("testing", small.iloc[np.concatenate(drawn)])):
-        table.assign(id=np.arange(1, len(table) + 1)).to_csv(folder / f"UNSW_NB15_{name}-set.csv",
-                index=False)
+    return [t.assign(id=np.arange(1, len(t) + 1)) for t in (small, small.iloc[np.concatenate(drawn)])]
+
+
+def original_unsw(folder, rng):
+    for name, table in zip(("training", "testing"), unsw_partitions(rng)):
+        table.to_csv(folder / f"UNSW_NB15_{name}-set.csv", index=False)
 
 
 def original_cards(folder, rng):
@@ -332,18 +335,15 @@ def test_the_public_files_turn_other_data_into_recomputed_rows(tmp_path, write, 
     assert time.process_time() - start < 600 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 24 << 20
 
 
-def test_the_unsw_partitions_are_known_under_either_name(tmp_path):
+def test_the_unsw_partitions_are_known_in_either_order(monkeypatch):
     "The smaller by its content, the larger by the count of each category."
-    original_unsw(tmp_path, np.random.default_rng(0))
-    straight = load("unsw", data_dir=tmp_path)
-    one, other = (tmp_path / f"UNSW_NB15_{name}-set.csv" for name in ("training", "testing"))
-    for old, new in ((one, tmp_path / "kept"), (other, one), (tmp_path / "kept", other)):
-        old.rename(new)
-    pd.testing.assert_frame_equal(load("unsw", data_dir=tmp_path), straight)
-    table = pd.read_csv(one)
-    table.assign(attack_cat=table["attack_cat"].replace("Worms", "Normal")).to_csv(one, index=False)
+    small, large = unsw_partitions(np.random.default_rng(0))
+    monkeypatch.setattr(datasets, "_csv", lambda table: table)
+    straight = datasets._read_unsw([small, large])
+    pd.testing.assert_frame_equal(datasets._read_unsw([large, small]), straight)
+    large["attack_cat"] = large["attack_cat"].replace("Worms", "Normal")
     with pytest.raises(ValueError, match="categories of the larger partition"):
-        load("unsw", data_dir=tmp_path)
+        datasets._read_unsw([small, large])
 
 
 PUBLISHED_COUNTS = {  # of the papers, or of the data sets' own pages

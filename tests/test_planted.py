@@ -55,7 +55,7 @@ def case(name, *values):
 
 
 @pytest.mark.parametrize("name", [case(name) for name, item in ITEMS.items()
-                                  # some of its rows need data: test_reproductions_cost_score.py
+                                  # some of its rows need data
                                   if item.budget == "quick" and name != "cost_score/table5"])
 def test_the_board_comes_out_again(name):
     off = reproduce.moved([result(name)])
