@@ -93,9 +93,7 @@ def chosen(items, notebooks):
 
 
 # begun first, so that all workers end together
-LONG = """test_widgets test_answers test_browser test_site test_scale test_planted test_types
-test_reproductions_weighted_accuracy test_reproductions_expected_cost test_reproductions_outperformance
-test_reproductions_cost_score test_reproduce""".split()
+LONG = "test_widgets test_answers test_browser test_site test_scale test_planted test_types".split()
 # dealt out test by test
 SPLIT = """test_widgets test_answers test_browser test_site test_scale test_invariances test_options
 test_outperformance test_planted""".split()
@@ -105,7 +103,7 @@ def group(item):
     "Tests that run one after the other: what a file computes once is computed once a run, not once a process."
     if "lab" in item.fixturenames:  # one JupyterLab
         return "lab"
-    alone = item.path.stem in SPLIT and "results" not in item.fixturenames  # a paper's items, run once
+    alone = item.path.stem in SPLIT 
     return "" if alone or item.get_closest_marker("slow") else item.path.stem
 
 

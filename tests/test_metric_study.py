@@ -1,12 +1,12 @@
 """The study of metrics: rank correlations by their definitions and SciPy, the standardised coefficient by
 enumeration, the engine by plain loops."""
 from itertools import permutations
-from math import fsum
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
@@ -17,7 +17,6 @@ from cost_eval.confusion import BinaryCounts
 from cost_eval.metric_study import cost_correlation, rank_correlation, study_ranks
 from cost_eval.metrics import METRICS
 from cost_eval.weighted_accuracy import churn_costs, cost_parts
-from matplotlib.text import Text
 
 few = settings(max_examples=25, deadline=None)
 seeds = st.integers(0, 10**6)
@@ -26,68 +25,34 @@ WEIGHTED = [None, 0., 2., 7.5]
 
 # ---- rank correlation
 
-values_with_ties = st.lists(st.integers(-4, 4), min_size=1, max_size=12)
 
-
-@given(st.lists(values_with_ties.map(tuple), min_size=1,
-                max_size=3).filter(lambda rows: len({len(r) for r in rows}) == 1))
+@given(hnp.arrays(float, st.tuples(st.integers(1, 3), st.integers(1, 12)), elements=st.integers(-4, 4)))
 @few
-def test_mean_ranks_are_scipys(rows):
-    v = np.array(rows, float)
+def test_mean_ranks_are_scipys(v):
     assert_array_equal(study._mean_ranks(v), stats.rankdata(-v, axis=-1))
-    assert_array_equal(study._mean_ranks(v[0]), stats.rankdata(-v[0]))
-    assert_array_equal(study._mean_ranks(v.astype(np.int16)), study._mean_ranks(v))
-
-
-def test_mean_ranks_of_unsigned_integers():
-    assert_array_equal(study._mean_ranks(np.array([1, 2, 0], np.uint8)), [2, 1, 3])
+    for kind in (np.int16, np.uint8):  # unsigned, a minus would wrap
+        assert_array_equal(study._mean_ranks((v + 4).astype(kind)), study._mean_ranks(v))
 
 
 def plain_coefficient(x, y, n0):
-    "The definition, item by item."
-    x, y = stats.rankdata([-v for v in x]), stats.rankdata([-v for v in y])
-    w = [1. if n0 is None else (a + n0) ** -2 + (b + n0) ** -2 for a, b in zip(x, y)]
-    mx, my = fsum(i * a for i, a in zip(w, x)) / fsum(w), fsum(i * b for i, b in zip(w, y)) / fsum(w)
-    return fsum(i * (a - mx) * (b - my) for i, a, b in zip(w, x, y)) / (fsum(i * (a - mx)**2
-            for i, a in zip(w, x)) * fsum(i * (b - my)**2 for i, b in zip(w, y)))**.5
+    "The definition: the correlation of ranks whose items have weights."
+    x, y = (stats.rankdata(-np.asarray(v)) for v in (x, y))
+    w = np.ones(len(x)) if n0 is None else (x + n0)**-2 + (y + n0)**-2
+    ((xx, xy), (_, yy)) = np.cov(x, y, aweights=w)
+    return xy / np.sqrt(xx * yy)
 
 
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=15),
-       st.sampled_from(WEIGHTED), seeds)
+       st.sampled_from(WEIGHTED))
 @few
-def test_weighted_spearman_by_its_definition(pairs, n0, seed):
+def test_rank_correlation_is_its_definition_and_spearmans_where_all_items_weigh_the_same(pairs, n0):
     x, y = np.array(pairs, float).T
     assume(len(set(x)) > 1 and len(set(y)) > 1)
-    got = float(rank_correlation(x, y, n0=n0))
-    assert got == pytest.approx(plain_coefficient(x, y, n0), abs=1e-9)
-    assert -1 - 1e-12 <= got <= 1 + 1e-12
-    if n0 is None: return
-    order = np.random.default_rng(seed).permutation(len(x))
-    assert rank_correlation(x, y, n0=n0) == got
-    for other in (rank_correlation(y, x, n0=n0), rank_correlation(np.exp(x), y**3, n0=n0),
-                  rank_correlation(x[order], y[order], n0=n0)):
-        assert other == pytest.approx(got, abs=1e-12)
-    assert rank_correlation(x, x, n0=n0) == pytest.approx(1)
-    assert rank_correlation(np.stack([x, -x]), y,
-                            n0=n0) == pytest.approx([got, plain_coefficient(-x, y, n0)], abs=1e-9)
-
-
-@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=30))
-@few
-def test_without_weights_or_with_equal_ones_it_is_spearman(pairs):
-    x, y = np.array(pairs, float).T
-    assume(len(set(x)) > 1 and len(set(y)) > 1)
-    expected = stats.spearmanr(x, y).statistic
-    assert rank_correlation(x, y) == pytest.approx(expected, abs=1e-12)
-    assert rank_correlation(x, y, n0=1e7) == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_top_counts_more():
-    ideal = np.arange(10, 0, -1.)
-    top, bottom = ideal.copy(), ideal.copy()
-    top[:2], bottom[-2:] = top[1::-1], bottom[:-3:-1]
-    assert rank_correlation(ideal, top, n0=0) < rank_correlation(ideal, top, n0=2) < stats.spearmanr(
-        ideal, top).statistic < rank_correlation(ideal, bottom, n0=2)
+    expected = [plain_coefficient(x, y, n0), plain_coefficient(-x, y, n0)]
+    assert rank_correlation(np.stack([x, -x]), y, n0=n0) == pytest.approx(expected, abs=1e-9)
+    spearman = stats.spearmanr(x, y).statistic
+    assert rank_correlation(x, y) == pytest.approx(spearman, abs=1e-12)
+    assert rank_correlation(x, y, n0=1e7) == pytest.approx(spearman, abs=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -125,14 +90,15 @@ def test_moments_of_random_permutations_within_their_error():
             * np.sqrt((1 << 17) / 1000), rel=.1)
 
 
-@pytest.mark.parametrize("n0", [0., 2., 30., 1e6])
-@pytest.mark.parametrize("n", range(4, 9))
-def test_standardised_coefficients_of_all_permutations_have_mean_0(n, n0):
+@pytest.mark.parametrize("n0", [0., 2., 1e6])
+@pytest.mark.parametrize("n", range(4, 8))
+def test_standardised_coefficients_of_all_permutations_have_mean_0_but_for_the_slip(n, n0):
     moments, gamma = study.spearman_moments(n, n0), all_coefficients(n, n0)
     assert study.standardize_spearman(gamma, moments).mean() == pytest.approx(0, abs=1e-9)
-    assert_allclose(study.standardize_spearman([-1, 1], moments), [-1, 1], atol=1e-12)
     assert (np.diff(study.standardize_spearman(np.linspace(-1, 1, 2001), moments)) > -1e-12).all()
-    assert_allclose(study.standardize_spearman([-1, 1], moments, slip=True), [-1, 1], atol=1e-12)
+    assert n0 != 2 or abs(study.standardize_spearman(gamma, moments, slip=True).mean()) > 1e-3
+    for slip in (False, True):
+        assert_allclose(study.standardize_spearman([-1, 1], moments, slip=slip), [-1, 1], atol=1e-12)
 
 
 def increasing_forms(moments):
@@ -153,16 +119,16 @@ def test_the_standardised_form_increases_where_any_does(values):
     gamma = np.array(values)
     d = gamma - gamma.mean()
     assume(gamma.std() > .05 and abs(gamma.mean()) < .9)
-    moments = study.SpearmanMoments(float(gamma.mean()), float((np.minimum(d, 0)**2).mean()),
-                                    float((np.maximum(d, 0)**2).mean()), 0.)
+    squares = (float(part.mean()) for part in (np.minimum(d, 0)**2, np.maximum(d, 0)**2))
+    moments = study.SpearmanMoments(float(gamma.mean()), *squares, 0.)
     curve = study.standardize_spearman(np.linspace(-1, 1, 501), moments)
     assert_allclose(curve[[0, -1]], [-1, 1], atol=1e-9)
     assert study.standardize_spearman(gamma, moments).mean() == pytest.approx(0, abs=1e-6)
     at_mean = increasing_forms(moments)
     if len(at_mean):
         assert (np.diff(curve) > -1e-9).all()
-        assert abs(study.standardize_spearman(moments.mean,
-                                              moments)) <= np.abs(at_mean).min() + 1e-6, "the one nearest 0"
+        nearest = abs(study.standardize_spearman(moments.mean, moments))  # to 0, of all
+        assert nearest <= np.abs(at_mean).min() + 1e-6
 
 
 @pytest.mark.parametrize("mean, lower", [(.8, .05), (-.8, .05 * .2 / 1.8), (0, .2), (.3, .1)])
@@ -177,21 +143,6 @@ def test_the_standardised_form_where_its_slope_is_free(mean, lower):
     assert g0 + left * moments.lower + right * moments.upper == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("n", range(4, 9))
-def test_with_the_slip_the_mean_is_not_0(n):
-    assert abs(study.standardize_spearman(all_coefficients(n, 2.), study.spearman_moments(n),
-                                          slip=True).mean()) > 1e-3
-
-
-@given(st.permutations(range(7)))
-@few
-def test_standardised_weighted_spearman(order):
-    raw = rank_correlation(range(7), order, n0=2)
-    got = study.standardize_spearman(raw, study.spearman_moments(7))
-    m = study.spearman_moments(7)
-    assert m.mean < 0 and (got > 0 or raw < 0)  # random rankings lie below 0, so that 0 becomes positive
-
-
 # ---- the study's engine
 
 def test_matched_beta_has_the_moments():
@@ -200,7 +151,6 @@ def test_matched_beta_has_the_moments():
         assert (density.mean(), density.std()) == pytest.approx((1 - w, (1 - w) * .46 / np.sqrt(200)))
     a, b = study.matched_beta(.3, 50, 0.)
     assert a + b == pytest.approx(1e8, rel=1e-6)
-    with pytest.raises(ValueError, match="spread"): study.matched_beta(.5, 4, 3.)
 
 
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=40), seeds)
@@ -208,42 +158,15 @@ def test_matched_beta_has_the_moments():
 def test_dense_ranks_ignore_rounding_errors(v, seed):
     v = np.array(v, float)
     noise = 1 + np.random.default_rng(seed).uniform(-5e-15, 5e-15, len(v))
-    expected = stats.rankdata(v, method="dense") - 1
-    for scale in (1., 1e-9, 1e12): assert_array_equal(study._dense_ranks(scale * v * noise), expected)
-    assert_array_equal(study._dense_ranks(v[:, None]), expected[:, None])
+    for scale in (1., 1e-9, 1e12):
+        assert_array_equal(study._dense_ranks(scale * v * noise), stats.rankdata(v, method="dense") - 1)
+    edge = np.array([2.**-14, np.nextafter(2.**-14, 1), 1.])
+    assert_array_equal(study._dense_ranks(edge), [0, 0, 1])
 
 
-def test_dense_ranks_at_the_edge_of_a_rounding():
-    assert_array_equal(study._dense_ranks(np.array([2.**-14, np.nextafter(2.**-14, 1), 1.])), [0, 0, 1])
-
-
-def test_dense_ranks_of_many_values():
+def test_dense_ranks_of_many_values_in_several_columns():
     v = np.random.default_rng(0).permutation(70_000).astype(float).reshape(70, 1000)
     assert_array_equal(study._dense_ranks(v), v)
-
-
-def test_the_study_has_the_23_metrics_of_the_paper():
-    assert len(study.STUDY_METRICS) == len(set(study.STUDY_METRICS)) == 23
-    assert set(study.STUDY_METRICS) - {"h_informed"} <= set(METRICS)
-
-
-@given(st.integers(3, 20), st.data(), st.sampled_from([0., 1.5, (0., 3.)]))
-@few
-def test_draws_are_possible(n, data, skill):
-    p, seed = data.draw(st.integers(1, n - 1)), data.draw(seeds)
-    revenues = np.random.default_rng(seed).lognormal(size=n)
-    tp, lost = study._draw_predictions(revenues, p, 30, skill, np.random.default_rng(seed))
-    k, missed, ascending = np.arange(n + 1), p - tp, np.sort(revenues)
-    assert tp.shape == lost.shape == (30, n + 1)
-    assert (tp >= np.maximum(0, k - (n - p))).all() and (tp <= np.minimum(k, p)).all()
-    least, most = np.r_[0, np.cumsum(ascending)][missed], np.r_[0, np.cumsum(ascending[::-1])][missed]
-    assert (lost >= least - 1e-9).all() and (lost <= most + 1e-9).all()
-    # all predictions of a sample have the same leavers; number 0 calls none of them
-    assert (lost <= lost[:, :1] + 1e-9).all()
-    assert_array_equal(tp[:, -1], p)
-    again = study._draw_predictions(revenues, p, 30, skill, np.random.default_rng(seed))
-    assert_array_equal(tp, again[0])
-    assert_array_equal(lost, again[1])
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero")  # SciPy, of a kurtosis that nobody asked for
@@ -264,19 +187,14 @@ def test_draws_are_hypergeometric_and_the_missed_a_random_sample():
         assert sums.std() == pytest.approx(sd, rel=.15)
 
 
-@pytest.mark.parametrize("skill", [0., .5, 2.])
+@pytest.mark.parametrize("skill", [0., .5, 2., (1., 3.)])
 def test_skill_is_the_distance_of_two_normal_distributions(skill):
-    "The area under the ROC curve, from the hits among the first k, is Phi(skill/sqrt 2)."
+    "The area under the ROC curve, from the hits among the first k, is Phi(skill/sqrt 2), or its mean."
     n, p, m = 15, 6, 3000
     tp, _ = study._draw_predictions(np.ones(n), p, m, skill, np.random.default_rng(0))
     area = (tp.sum(1) - p * (p - 1) / 2 - p) / (p * (n - p))
-    assert abs(area.mean() - stats.norm.cdf(skill / np.sqrt(2))) < 4 * area.std() / np.sqrt(m)
-
-
-def test_skill_raises_the_hits():
-    hits = [study._draw_predictions(np.ones(15), 6, 1000, skill, np.random.default_rng(0))[0][:, 6].mean()
-            for skill in (0., 1., (1., 3.), 3.)]
-    assert hits[0] + .5 < hits[1] and hits[1] + .3 < hits[2] and hits[2] + .3 < hits[3]
+    expected = stats.norm.cdf(np.linspace(np.min(skill), np.max(skill), 1001) / np.sqrt(2)).mean()
+    assert abs(area.mean() - expected) < 4 * area.std() / np.sqrt(m)
 
 
 @pytest.fixture(scope="module")
@@ -293,25 +211,21 @@ def test_study_by_a_plain_simulation():
     Monte Carlo error."""
     rng, r, m = np.random.default_rng(11), np.random.default_rng(3).uniform(1, 9, 16), 300
     for prevalence, weight in ((.25, .8), (.5, .3)):
-        p = round(16 * prevalence)
+        p, names = round(16 * prevalence), ("weighted_accuracy", "recall", "informedness")
         costs = churn_costs(r, .25 * r.mean() * (1 - weight))
-        assert costs.mean().weight == pytest.approx(weight)
-        found = {"weighted_accuracy": [], "recall": [], "informedness": []}
+        found = []
         for _ in range(m):
             y = rng.permutation(np.arange(16) < p)
             d = np.zeros((17, 16), bool)
-            for k in range(17): d[k, rng.permutation(16)[:k]] = True
+            for k in range(17):
+                d[k, rng.permutation(16)[:k]] = True
             bill, tpr, fpr = cost_parts(y, d, costs).total, d[:, y].mean(1), d[:, ~y].mean(1)
-            merit = {"weighted_accuracy": weight * p * tpr - (1 - weight) * (16 - p) * fpr, "recall": tpr,
-                     "informedness": tpr - fpr}
-            for name in found: found[name].append(stats.spearmanr(np.round(merit[name], 9),
-                    -np.round(bill, 9)).statistic)
-        ours = cost_correlation(r, prevalence, weight, metrics=list(found), n_samples=m,
-                                rng=0).set_index("metric")
-        for name, sample in found.items():
-            assert abs(ours["mean"][name] - np.mean(sample)) < 4 * np.sqrt((ours["std"][name]**2
-                    + np.var(sample)) / m)
-            assert ours["std"][name] == pytest.approx(np.std(sample), rel=.2)
+            merits = (weight * p * tpr - (1 - weight) * (16 - p) * fpr, tpr, tpr - fpr)
+            found.append([stats.spearmanr(np.round(v, 9), -np.round(bill, 9)).statistic for v in merits])
+        ours = cost_correlation(r, prevalence, weight, metrics=[*names], n_samples=m, rng=0)
+        mean, std = np.mean(found, axis=0), np.std(found, axis=0)
+        assert (abs(ours["mean"] - mean) < 4 * np.sqrt((ours["std"]**2 + std**2) / m)).all()
+        assert ours["std"].tolist() == pytest.approx(std, rel=.2)
 
 
 @pytest.mark.parametrize("end", ["best", "worst"])
@@ -328,19 +242,18 @@ def test_weighted_study_is_the_standardised_coefficient(end):
     assert (table["mean"][0], table["std"][0]) == pytest.approx((expected.mean(), expected.std()), abs=1e-9)
 
 
-def test_study_is_reproducible_and_independent_of_jobs(revenues):
-    given = dict(metrics=["mcc", "weighted_accuracy", "h_informed"], n_samples=10)
-    one = cost_correlation(revenues, [.2, .7], [.3, .6, .9], rng=4, **given)
-    two, other = (cost_correlation(revenues, [.2, .7], [.3, .6, .9], rng=rng, n_jobs=jobs, **given)
-                  for rng, jobs in ((4, 2), (5, 1)))
-    assert one.equals(two) and not one.equals(other)
-    assert list(one.columns) == ["metric", "prevalence", "weight", "mean",
-                                 "std"] and len(one) == 18 and one["mean"].between(-1, 1).all()
-    alone = cost_correlation(revenues, .2, .6, metrics="mcc", n_samples=10, rng=4)
-    assert alone["mean"].item() == column(one)["mcc", .2, .6]  # other weights and metrics change nothing
+def test_other_weights_and_metrics_change_nothing_and_dearer_customers_the_bill(revenues):
+    given = dict(metrics=["mcc", "weighted_accuracy", "h_informed"], n_samples=10, rng=4)
+    one = cost_correlation(revenues, [.2, .7], [.3, .6, .9], population=revenues, **given)
+    assert list(one.columns) == ["metric", "prevalence", "weight", "mean", "std"] and len(one) == 18
+    alone = cost_correlation(revenues, .2, .6, **given | {"metrics": "mcc"})
+    assert alone["mean"].item() == column(one)["mcc", .2, .6]
+    # calls cost ten times what they bring
+    ranks = study_ranks(revenues, .3, .8, "accuracy", population=50 * revenues, rng=0)
+    assert_array_equal(ranks.by_bill, np.arange(1, 32))
 
 
-@pytest.mark.parametrize("revenue", [1., 1 / 3, 1e7 / 3, 1e-8 / 3])
+@pytest.mark.parametrize("revenue", [1., 1e-8 / 3])
 def test_with_equal_revenues_weighted_accuracy_is_perfect(revenue):
     table = cost_correlation(np.full(30, revenue), [.1, .5, .8], [.1, .35, .7], metrics=["weighted_accuracy",
             "expected_weighted_accuracy", "recall"], n_samples=5, rng=0)
@@ -350,114 +263,55 @@ def test_with_equal_revenues_weighted_accuracy_is_perfect(revenue):
     assert (table.query("metric == 'expected_weighted_accuracy'")["mean"] > .99).all()
 
 
-TWINS = [("informedness", "single_point_auc"), ("accuracy", "h_measure"),
-         ("weighted_accuracy", "mean_subjective_utility"), ("weighted_accuracy", "cost_score"),
-         ("informedness", "weighted_relative_accuracy")]
-
-
-@pytest.mark.parametrize("one, other", TWINS)
-def test_twins_rank_alike(revenues, one, other):
-    table = column(cost_correlation(revenues, [.2, .6], [.2, .5, .9], metrics=[one, other, "recall"],
-                                    n_samples=6, weighted="best", rng=1))
-    assert_allclose(table[one], table[other], atol=1e-12)
-    assert not np.allclose(table[one], table["recall"])
-
-
-def test_at_weight_one_half_weighted_accuracy_is_accuracy(revenues):
-    table = column(cost_correlation(revenues, [.2, .6], [.2, .5], metrics=["accuracy", "weighted_accuracy"],
-                                    n_samples=6, rng=1)).unstack("weight")
-    assert_array_equal(table.loc["accuracy", .5], table.loc["weighted_accuracy", .5])
-    assert not np.allclose(table.loc["accuracy", .2], table.loc["weighted_accuracy", .2])
-
-
-@pytest.mark.parametrize("name", [*study.STUDY_METRICS, "likelihood_ratio_positive", "diagnostic_odds_ratio",
-                                  "cost_score"])
+@pytest.mark.parametrize("name", [*study.STUDY_METRICS, "likelihood_ratio_positive", "diagnostic_odds_ratio"])
 def test_study_ranks_are_those_of_the_metric_and_of_the_bill(revenues, name):
     ranks = study_ranks(revenues, .3, .7, name, rng=5)
-    by_metric, by_bill = ranks.by_metric, ranks.by_bill
     tp, lost = (v[0] for v in study._draw_predictions(revenues, 9, 1, 0., np.random.default_rng(5)))
     calls = np.arange(31)
     fp = calls - tp
-    beta = study.matched_beta(.7, 30, revenues.std() / revenues.mean())
-    options = {"h_informed": dict(a=beta[0], b=beta[1]), "expected_weighted_accuracy": dict(a=beta[1],
-            b=beta[0])}.get(name, {})
+    a, b = study.matched_beta(.7, 30, revenues.std() / revenues.mean())
+    options = {"h_informed": {"a": a, "b": b}, "expected_weighted_accuracy": {"a": b, "b": a}}.get(name, {})
     metric = METRICS["h_measure" if name == "h_informed" else name]
     value = metric(BinaryCounts(tp, fp, 9 - tp, 21 - fp), [[0, .3], [.7, 0]], undefined=0., **options)
     best = name == "h_informed" or metric.greater_is_better
-    assert_array_equal(by_metric, stats.rankdata(-np.round(value, 10) if best else np.round(value, 10)))
-    assert_array_equal(by_bill, stats.rankdata(np.round(revenues.mean() * .3 * calls + lost, 9)))
-
-
-def test_mean_costs_of_a_population(revenues):
-    """With the revenues themselves as population nothing changes; with dearer ones a call costs more, and the
-    bill favours fewer calls."""
-    given = dict(metrics="accuracy", n_samples=20, rng=0)
-    same, dear = (cost_correlation(revenues, .3, .8, population=v, **given)["mean"].item()
-                  for v in (revenues, 5 * revenues))
-    assert same == cost_correlation(revenues, .3, .8, **given)["mean"].item() and dear != same
-    ranks = study_ranks(revenues, .3, .8, "accuracy", population=50 * revenues, rng=0)
-    assert_array_equal(ranks.by_bill, np.arange(1, 32))  # calls cost ten times what they bring
+    assert_array_equal(ranks.by_metric, stats.rankdata(np.round(-value if best else value, 10)))
+    assert_array_equal(ranks.by_bill, stats.rankdata(np.round(revenues.mean() * .3 * calls + lost, 9)))
 
 
 def test_samples_are_what_the_table_averages(revenues):
-    given = dict(metrics=["mcc", "weighted_accuracy"], n_samples=7, rng=3)
-    samples, table = study.correlation_samples(revenues, [.2, .7], [.3, .6,
-            .9], **given), cost_correlation(revenues, [.2, .7], [.3, .6, .9], **given)
+    grid, given = ([.2, .7], [.3, .6, .9]), dict(metrics=["mcc", "h_informed"], n_samples=7, rng=3)
+    samples = study.correlation_samples(revenues, *grid, **given)
+    table = cost_correlation(revenues, *grid, **given)
     assert samples.shape == (2, 3, 2, 7)
     assert_allclose(samples.mean(-1).ravel(), table["mean"])
     assert_allclose(samples.std(-1).ravel(), table["std"])
-    given |= {"metrics": ["mcc", "h_informed"]}
     ends = [None, "worst", "best"]
-    alone = [study.correlation_samples(revenues, [.2, .7], [.3, .9], weighted=end, **given) for end in ends]
-    assert_array_equal(study.correlation_samples(revenues, [.2, .7], [.3, .9], weighted=ends, **given), alone)
+    alone = [study.correlation_samples(revenues, *grid, weighted=end, **given) for end in ends]
+    assert_array_equal(study.correlation_samples(revenues, *grid, weighted=ends, **given), alone)
 
 
 def test_a_metric_of_ones_own(revenues):
     "A function of counts and costs, by its name; the built-in metric under another name is the same."
     mine = {"own": lambda c, costs: costs[1, 0] * c.tp + costs[0, 1] * c.tn, "alias": "weighted_accuracy",
-            "reversed": lambda c, costs: -c.tp}
+            "reversed": lambda c, costs: -c.tp, "recall": "recall"}
     table = column(cost_correlation(revenues, [.2, .6], [.3, .8], metrics=mine, n_samples=6, rng=1))
     assert_allclose(table["own"], table["alias"], atol=1e-9)
-    assert_allclose(table["reversed"], -column(cost_correlation(revenues, [.2, .6], [.3, .8],
-            metrics="recall", n_samples=6, rng=1))["recall"], atol=1e-12)
-    ranks = study_ranks(revenues, .3, .7, mine["own"], rng=0)
-    assert_array_equal(ranks.by_metric, study_ranks(revenues, .3, .7, "weighted_accuracy", rng=0).by_metric)
+    assert_allclose(table["reversed"], -table["recall"], atol=1e-12)
+    names = (mine["own"], "weighted_accuracy")
+    assert_array_equal(*(study_ranks(revenues, .3, .7, name, rng=0).by_metric for name in names))
 
 
-def test_customers_may_cost_more_than_they_bring(revenues):
-    table = cost_correlation(np.r_[revenues, -5., -20.], .3, .5, metrics="weighted_accuracy", n_samples=10,
-                             rng=0)
-    assert .5 < table["mean"].item() < 1
+# ---- what cannot be ranked or studied
 
-
-def test_means_are_sorted_by_the_last_column():
-    import pandas as pd
-    table = pd.DataFrame({"flips": [.1, .9, .3], "skill": [.8, .2, .5]}, index=["a", "b", "c"])
-    ax = study.plot_mean_correlations(table)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "c", "a"] and {"flips",
-            "skill"} <= {t.get_text() for t in ax.findobj(Text)}
-
-
-# ---- pictures
-
-# ---- bad input
-
-NAN, R = np.nan, np.linspace(1, 2, 10)
-
-
-test_bad_input = refuses([
-    (lambda: rank_correlation([1, 2, NAN], [1, 2, 3]), "^x:"),
-    (lambda: rank_correlation([1, 2, 3], [NAN, 2, 3]), "^y:"),
+R = np.linspace(1, 2, 10)
+test_what_has_no_answer_is_refused = refuses([
     (lambda: rank_correlation([1, 2], [1, 2]), "^x:"),
-    (lambda: cost_correlation(R, .5, .5, weighted=[None, "best"]), "^weighted"),
     (lambda: study.correlation_samples(R, .5, .5, weighted=[None, "bets"]), "^weighted: .*best"),
     (lambda: cost_correlation(R, .04, .5), "^prevalences.*class empty"),
     (lambda: cost_correlation(R, .96, .5), "^prevalences.*class empty"),
-    (lambda: study_ranks(R, .01, .5, "accuracy"), "^prevalences"),
     (lambda: cost_correlation(R, .5, .5, metrics={}), "^metrics"),
     (lambda: cost_correlation(R, .5, .5, metrics={"mine": lambda c, costs: 1.}), "^metrics"),
-    (lambda: cost_correlation(R, .5, .5, metrics={"mine": lambda c, costs: c.tp * NAN}), "^metrics"),
+    (lambda: cost_correlation(R, .5, .5, metrics={"mine": lambda c, costs: c.tp * np.nan}), "^metrics"),
     (lambda: rank_correlation(np.ones((2, 3)), np.ones((4, 3))), "^x, y"),
-    (lambda: study.plot_correlation_map(cost_correlation(R, .5, .5, metrics="mcc", n_samples=2), "f1"),
-     "^metric"),
+    (lambda: study.matched_beta(.5, 4, 3.), "spread"),
 ])

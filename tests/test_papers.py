@@ -33,8 +33,8 @@ def rows(paper, first, last, names, columns):
     for name in names:
         (line,) = (line for line in lines(paper, first, last) if re.match(rf" *{re.escape(name)}\s", line))
         values = numbers(re.sub(r"\(\$.*?\)", "", line.strip()[len(name):]))
-        found |= {f"{name}/{column}" if column else name: value for column, value in zip(columns, values,
-                strict=True)}
+        named = zip(columns, values, strict=True)
+        found |= {f"{name}/{column}" if column else name: value for column, value in named}
     return found
 
 
@@ -65,8 +65,8 @@ def ferrer_3():
         name, classes, samples, priors = line.split("\t")
         shares = {"prior of every class": numbers(priors)[0]} if "all classes" in priors else {
             f"prior {k}": value for k, value in enumerate(numbers(priors), 1)}
-        found |= {f"{name}/{what}": value for what, value in {"classes": float(classes),
-                "samples": float(samples), **shares}.items()}
+        sizes = {"classes": float(classes), "samples": float(samples)}
+        found |= {f"{name}/{what}": value for what, value in {**sizes, **shares}.items()}
     return found
 
 
@@ -101,18 +101,17 @@ MARWAH = ("UNSW-NB15", "Credit card fraud", "KDD cup 99", "Phishing data", "Inte
 
 
 def marwah_6():
-    found, left, right = {}, ("F1 threshold", "F1 precision", "F1 recall"), ("threshold", "precision",
-            "recall", "C_score", "saving")
+    found, left = {}, ("F1 threshold", "F1 precision", "F1 recall")
+    right = ("F1 C_score", "threshold", "precision", "recall", "C_score", "saving")
     table = [line for line in lines("cscore", "^ Dataset +Cost ratio", "^4.3.3") if "%" in line]
     assert len(table) == 15
     for name, three in zip(MARWAH, zip(*[iter(table)] * 3)):
         assert three[1].strip().startswith(name)
         for line in three:
             ratio, *values = numbers(line.replace(name, ""))
-            once, (cost, *values) = values[: len(values) - 6], values[-6:]
-            found |= {f"{name}/{column}": value for column, value in zip(left, once)}
-            found |= {f"{name}/{ratio:g}/{column}": value for column, value in zip(("F1 C_score", *right),
-                    (cost, *values), strict=True)}
+            found |= {f"{name}/{column}": value for column, value in zip(left, values[:-6])}
+            here = zip(right, values[-6:], strict=True)
+            found |= {f"{name}/{ratio:g}/{column}": value for column, value in here}
     return found
 
 
@@ -127,17 +126,16 @@ def zhao_rows(first, last):
 
 
 def zhao_4():
-    return {f"{data} {name}/{what}": value for data, what, values in zhao_rows("^Heart Disease Dataset",
-            "^Table 4")
+    found = zhao_rows("^Heart Disease Dataset", "^Table 4")
+    return {f"{data} {name}/{what}": value for data, what, values in found
             for name, value in zip(BLOCKS[data], values, strict=True)}
 
 
 def zhao_5():
-    found = {f"{data} {name}/{column}": value for data, name, values in zhao_rows("^Test Sets\tf1",
-            "^Table 5")
+    found = {f"{data} {name}/{column}": value for data, name, values in zhao_rows("^Test Sets\tf1", "^Table")
              for column, value in zip(("f1", "OPS(f1)", "MCC", "OPS(MCC)"), values, strict=True)}
-    return found | {"threshold": numbers(paper_text("outperformance").partition("Table 5:")[2].partition(
-        "\n")[0])[0]}
+    caption = paper_text("outperformance").partition("Table 5:")[2].partition("\n")[0]
+    return found | {"threshold": numbers(caption)[0]}
 
 
 def zhao(table, data):
@@ -170,11 +168,11 @@ TABLES = {  # paper, table, items of the CSV -> parser
     **{("outperformance", str(k), f"outperformance/table{k}"): partial(zhao, k, data)
        for k, data in ((6, "Heart"), (7, "Loan"), (8, "Heart"), (9, "Loan"))},
 }
+# cells that sentences about a table give
 IN_TEXT = {"bootstrap/table1": "text: ", "bootstrap/table4": "M9/C(1,3)", "cost_score/table5": (
-    "KDD cup 99/unique", "KDD cup 99/classes", "Phishing data/pages", "Internal data/instances",
-    "UNSW-NB15/types", "Credit card fraud/transactions",
-    # cells that sentences about the table give
-    "Credit card fraud/legitimate", "Credit card fraud/class 1 below", "Internal data/class 1 in")}
+    "KDD cup 99/unique", "KDD cup 99/classes", "Phishing data/pages", "UNSW-NB15/types",
+    "Internal data/instances", "Internal data/class 1 in", "Credit card fraud/transactions",
+    "Credit card fraud/legitimate", "Credit card fraud/class 1 below")}
 
 ILLEGIBLE = {"expected_cost/table2": 33}
 
