@@ -81,15 +81,8 @@ def test_the_long_form_keeps_names_and_says_who_said_what():
     assert long_form(polars).equals(long_form(words))
 
 
-def test_weights_stand_for_items_that_nobody_labelled():
+def test_items_that_nobody_labelled_are_not_dropped():
     part = LABELS.copy()
     part.iloc[7] = None
-    known, chance = part.notna().any(axis=1), np.where(np.arange(N) < 9, .5, 1)
     with pytest.raises(ValueError, match="labels: .* the first at position 7; .*verification bias"):
         long_form(part)
-    long = long_form(part[known], sample_weight=1 / chance[known])
-    weight = np.where(np.arange(N) == 7, 0, 1 / chance)
-    item = long.index.to_numpy()
-    report = evaluate(long["label"], {"rule": Decisions(D[item])}, {"fp": 1, "fn": 5}, clusters=item,
-                      sample_weight=long["sample_weight"], rng=0)
-    assert report.best["cost"][0] == pytest.approx(np.average(by_item(D, np.full(N, 5.)), weights=weight))

@@ -100,12 +100,6 @@ def test_the_grid_is_what_each_number_gives_alone(costs, options):
     assert (nobody.calls, nobody.saving.low, nobody.saving.high) == (0, 0, 0)
 
 
-def test_clusters_widen():
-    one, other = (capacity_curve(Y, P, SAME, rule="bayes", clusters=c, points=1).at(30).saving
-                  for c in (None, np.arange(N) // 3))
-    assert one.mean == pytest.approx(other.mean) and other.high - other.low > 1.2 * (one.high - one.low)
-
-
 @pytest.mark.parametrize("priors", [None, .2])
 def test_steps_and_differences(priors):
     shuffled = np.random.default_rng(1).permutation(P)

@@ -30,8 +30,8 @@ test_what_cannot_be_added_up_is_refused = refuses({
     "weights": (lambda: ce.evaluate(Y, {"a": Y}, {"fp": 1, "fn": 5}, sample_weight=np.full(40, 1e307)),
                 "sample_weight: .*too large"),
 })
-SOUGHT = """lightgbm xgboost catboost scale_pos_weight class_weight pytorch keras logits temperature isotonic svm
-    LLM judge annotators raters multi-class multi-label csv excel parquet SageMaker Azure R sql duckdb polars
+SOUGHT = """lightgbm xgboost catboost scale_pos_weight class_weight pytorch keras logits temperature isotonic
+    svm LLM judge annotators raters multi-class multi-label csv excel parquet SageMaker R sql duckdb polars
     mlflow word latex imbalanced smote fraud sensitivity survey weights cluster missing inference bias
     threshold cut-off capacity abstain reject cost-sensitive gridsearchcv optuna cross-validation F1 recall
     precision AUC mcnemar a/b sample power non-inferiority calibration brier decision-curve net-benefit

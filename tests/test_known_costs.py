@@ -1,7 +1,6 @@
 """Costs that tell the class: refused where a rule reads a row's own costs, and honest ones are not.
 
-The columns of HONEST and LEAKS, each drawn 400 times (`python tests/test_known_costs.py`), are refused in
-shares of
+The columns of HONEST and LEAKS, each drawn 400 times, are refused (`refused`) in shares of
 
     n                                    20     60    400  4,000
     amounts                           0.000  0.000  0.000  0.000
@@ -29,7 +28,6 @@ shares of
 prevalence .1, of n = 20 and 60 .2 (three classes: .7, .2, .1). Leaks of few rows pass, and the report says
 so: below 60 rows, or 10 of a class.
 """
-import sys
 
 import numpy as np
 import pandas as pd
@@ -90,10 +88,9 @@ LEAKS = {name: of_misses(fill) for name, fill in FILLED.items()} | {
     "gains of those found": lambda y, a, rng: ExampleCosts(fp=5, fn=5, tp=-a * y),
     "a miss raised": lambda y, a, rng: ExampleCosts(fp=a, fn=a * rng.random(len(a)) + 2000 * y),
 }
-HONEST3 = {name: three(fill) for name, fill in {
-    "amounts": lambda y, a, rng: a, "empty for a fifth": lambda y, a, rng: a * chance(rng, a, .8)}.items()}
+HONEST3 = {"amounts": three(lambda y, a, rng: a),
+           "empty for a fifth": three(lambda y, a, rng: a * chance(rng, a, .8))}
 LEAKS3 = {name: three(fill) for name, fill in FILLED.items()}
-SIZES = 20, 60, 400, 4000
 
 
 def refused(costs, n, seed, K=2):
@@ -206,11 +203,3 @@ def test_the_scorer_and_the_classifier():
         with pytest.raises(ValueError, match=WORDS):
             call()
     assert np.isfinite(cost_scorer([[0, 5], [60, 0]], costs_known=True)(model, X, y, costs=own))
-
-
-if __name__ == "__main__":
-    for K, tables in ((2, (HONEST, LEAKS)), (3, (HONEST3, LEAKS3))):
-        for name, costs in ((name, costs) for table in tables for name, costs in table.items()):
-            shares = [np.mean([refused(costs, n, seed, K) for seed in range(400)]) for n in SIZES]
-            print(f"    {name + ', three classes' * (K == 3):32}", *(f"{share:6.3f}" for share in shares))
-    sys.exit()
