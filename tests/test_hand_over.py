@@ -10,7 +10,6 @@ from conftest import refuses
 import cost_eval.api as ce
 from cost_eval.hand_over import certified_threshold, risk_coverage
 
-pd = pytest.importorskip("pandas")
 rng = np.random.default_rng(0)
 N = 300
 Y = rng.integers(3, size=N)

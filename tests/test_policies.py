@@ -139,9 +139,6 @@ def test_a_rescaling_of_scores_changes_no_decision(rule, option, costs):
 # ---- what may not matter
 
 
-TURN = np.random.default_rng(9).permutation(N)
-
-
 @pytest.mark.parametrize("rule", FITTED)
 @pytest.mark.parametrize("name", ["p", "s"])
 def test_draws_are_rows_and_the_first_is_that_of_one(rule, name):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from conftest import refuses
 
-da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 import dask  # noqa: E402
