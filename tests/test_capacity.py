@@ -125,7 +125,7 @@ test_what_is_refused = refuses([
         (1., "1.0 may be one sample or all; give the whole number 1"), (2.5, "must be a whole number"))],
     *[(call, "capacity: 1.0 may be one sample or all") for call in (
         lambda: evaluate(Y, P, SAME, capacity=1.), lambda: fit_rule(Y, P, SAME, capacity=1.))],
-    (lambda: CURVE.step(40, 10), "stop: 10 calls are not more than start = 40; exchange"),
+    (lambda: CURVE.step(40, 40), "stop: 40 calls are not more than start = 40; exchange"),
     (lambda: CURVE.difference(capacity_curve(Y[:50], P[:50], OWN[:50], rule="bayes", points=1), 30),
      "other: a curve of other samples"),
     (lambda: CURVE.difference(P, 30), "other: another capacity_curve"),
