@@ -125,11 +125,12 @@ BAD = {
     "a scenario twice": (None, [*ILL, "--scenario", "a=1:2", "--scenario", "a=1:3"], "two have one name"),
     "half a requirement": (None, [*ILL, "--require", "recall"], "--require: want RATE=LIMIT,..., got"),
     "another rate": (None, [*ILL, "--require", "rcall=.9"], "'recall'? (here: --require RATE=LIMIT,...)"),
+    "costs of others": (",no,yes\nno,0,1\nyes,9,0\n", ["--costs", "costs.csv"], "classes = ['no', 'yes']"),
     **{f"costs, {text}": (text, ["--costs", "costs.csv", "--positive", "ill"], says) for text, says in (
         (",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"),
         (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
         (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
-        (",no,yes\nno,0,1\nyes,9,0\n", "'no', 'yes'"), ("", "cannot be read"),
+        ("", "cannot be read"),
         (",well,ill\nwell,0,9\nill,1,0\nask,.2,.2\n", "rows must be true classes"))},
 }
 

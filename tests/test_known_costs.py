@@ -153,6 +153,7 @@ def test_costs_that_are_known_pass_and_that_is_said():
     rule = report.decision_rule()
     assert rule.content["costs_checked"]["declared"] and "fn is 0" in rule.content["costs_checked"]["told"]
     assert check_rule(type(rule).from_json(rule.to_json()), y, NOISE, own, max_cost=9).n == N
+    assert len(ce.capacity_curve(y, NOISE, own, costs_known=True, points=1).called(9)) == N
     plain = fit_rule(y, model, ExampleCosts(fp=5, fn=AMOUNT))
     assert plain.content["costs_checked"] == {"declared": False, "told": "", "few": False}
 

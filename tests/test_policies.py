@@ -107,7 +107,7 @@ test_what_no_rule_or_capacity_is_for_is_refused = refuses({
     "a class in one fold": (lambda: decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0)),
                             "samples: a class has no sample where 'calibrated' is fitted; give folds"),
     "one class": (lambda: isotonic_steps(S, np.zeros(N, int)), "both classes"),
-    "half a call": (lambda: decide(P, Y, COSTS, capacity=2.5), "whole number"),
+
     "more calls than rows": (lambda: decide(P, Y, COSTS, capacity=N + 1), f"from 0 to {N}, got {N + 1}"),
     "calls of three": (lambda: decide(P3, Y3, THREE, capacity=3), "capacity: limits the second of two"),
     "a queue of decisions": (lambda: CrossFit(read_samples(Y, {"d": S > 0}, COSTS)).queue("d"),
