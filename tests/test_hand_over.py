@@ -1,5 +1,6 @@
 """Handing over: risk and coverage, a certified threshold (its level by enumeration)."""
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from conftest import refuses
 import cost_eval.api as ce
 from cost_eval.hand_over import certified_threshold, risk_coverage
 
-pd = pytest.importorskip("pandas")
 rng = np.random.default_rng(0)
 N = 300
 Y = rng.integers(3, size=N)
@@ -24,27 +24,22 @@ NAMES = np.array(["world", "sports", "business"])
 
 def test_every_point_of_the_curve_is_a_count_and_its_exact_interval():
     found = risk_coverage(Y, P, confidence=.9)
-    accuracy_score = pytest.importorskip("sklearn.metrics").accuracy_score
     sure, said = P.max(1), 2 - P[:, ::-1].argmax(1)
-    assert found.thresholds.tolist() == sorted(set(sure), reverse=True) and len(found.to_frame()) == len(
-        set(sure)) < N, "scores tie"
-    for t, share, risk, low, high, n, k in zip(*(getattr(found, name) for name in ("thresholds", "coverage",
-            "risk", "low", "high", "answered", "wrong"))):
-        answered = sure >= t
-        assert (n, k, share) == (answered.sum(), (said != Y)[answered].sum(), answered.mean())
-        assert risk == pytest.approx(1 - accuracy_score(Y[answered], said[answered]))
-        assert (low, high) == pytest.approx(tuple(binomtest(int(k), int(n)).proportion_ci(.9, "exact")))
+    assert found.thresholds.tolist() == sorted(set(sure), reverse=True) and len(set(sure)) < N, "scores tie"
+    for point in found.to_frame().itertuples():
+        answered = sure >= point.threshold
+        n, k = answered.sum(), (said != Y)[answered].sum()
+        assert (point.answered, point.wrong, point.coverage) == (n, k, answered.mean())
+        ends = binomtest(int(k), int(n)).proportion_ci(.9, "exact")
+        assert [point.risk, point.low, point.high] == pytest.approx([k / n, ends.low, ends.high])
 
 
 @pytest.mark.parametrize("given", [
-    lambda: risk_coverage(NAMES[Y], pd.DataFrame(P[:, ::-1], columns=NAMES[::-1])), lambda: risk_coverage(
-        NAMES[Y], ce.Posteriors(P, classes=NAMES.tolist())),
-    lambda: risk_coverage(NAMES[Y], NAMES[2 - P[:, ::-1].argmax(1)], P.max(1)), lambda: risk_coverage(Y,
-        ce.Decisions(2 - P[:, ::-1].argmax(1)), P.max(1)),
-    lambda: risk_coverage(Y, P, np.exp(P.max(1)), thresholds=np.exp(P.max(1))),
-])
+    lambda said: risk_coverage(NAMES[Y], ce.Posteriors(P, classes=NAMES.tolist())),
+    lambda said: risk_coverage(NAMES[Y], NAMES[said], P.max(1)),
+    lambda said: risk_coverage(Y, P, np.exp(P.max(1)), thresholds=np.exp(P.max(1)))])
 def test_labels_posteriors_and_decisions_with_scores_are_one_thing(given):
-    whole, found = risk_coverage(Y, P), given()
+    whole, found = risk_coverage(Y, P), given(2 - P[:, ::-1].argmax(1))
     np.testing.assert_array_equal(found.wrong, whole.wrong)
     np.testing.assert_array_equal(found.coverage, whole.coverage)
 
@@ -62,11 +57,11 @@ def test_two_classes_by_one_probability_and_nothing_answered():
 
 # ---- a certified threshold
 
-ROWS, LIMIT, SURE = 8, .3, .85  # 6 answers without an error are enough
+ROWS, LIMIT, SURE = 7, .3, .85  # 6 answers without an error are enough
 
 
 def outcomes(**options):
-    """Each sample of eight rows with three scores: rows and errors at each score, and the loosest score
+    """Each sample of seven rows with three scores: rows and errors at each score, and the loosest score
     certified (3: none)."""
     for n in itertools.product(range(ROWS + 1), repeat=3):
         if sum(n) == ROWS:
@@ -103,13 +98,12 @@ def test_a_false_promise_is_as_rare_as_it_says(given):
 
 def test_none_of_149_and_what_is_said_of_148():
     one, other = (certified_threshold([0] * n, [.1] * n) for n in (149, 148))
-    assert one.threshold == .9 and one.coverage == 1 and one.needed == 149 and one.guarantee.startswith(
-        "proved")
+    assert (one.threshold, one.coverage, one.needed) == (.9, 1, 149) and one.guarantee.startswith("proved")
     assert np.isnan(other.threshold) and other.coverage == 0 and not other.certified.any()
-    assert "no threshold is certified: the strictest threshold is met by 148 rows, and even without a wrong answer it takes 149" in repr(other)
+    assert "no threshold is certified" in repr(other) and re.search("148 rows.*it takes 149", repr(other))
     assert "took no part" in repr(one) and "took no part" in one.notes[0]
     wrong = certified_threshold(np.arange(200) < 9, [.1] * 200)
-    assert "of the 200 answers at the strictest threshold 9 are wrong" in wrong.notes[-1]
+    assert re.search("200 answers .* 9 are wrong", wrong.notes[-1])
 
 
 def test_the_sequence_stops_at_the_first_failure():
@@ -120,10 +114,8 @@ def test_the_sequence_stops_at_the_first_failure():
     assert found.thresholds.tolist() == [3, 2, 1] and found.certified.tolist() == [True, False,
             False] and found.p_values[2] <= .05
     assert found.threshold == 3 and found.coverage == 150 / 560
-    assert certified_threshold(0 * score, wrong.astype(int), score,
-                               thresholds=[1]).threshold == 1, "fixed beforehand, it needs no stricter one"
-    assert found.to_frame().columns.tolist() == ["threshold", "coverage", "risk", "answered", "wrong", "p_value",
-                                            "certified"]
+    alone = certified_threshold(0 * score, wrong.astype(int), score, thresholds=[1])
+    assert alone.threshold == 1, "fixed beforehand, it needs no stricter one"
 
 
 def test_at_other_shares_the_engine_judges():
@@ -150,13 +142,7 @@ def test_at_other_shares_the_engine_judges():
 
 test_what_is_refused = refuses([
     (lambda: risk_coverage([0, 1], [0, 1]), "scores: of decisions it must be said how sure each is"),
-    (lambda: risk_coverage([0, 1], [3., 7]),
-     "model: numbers that are neither decisions nor posteriors; give posteriors, or decisions and scores="),
-    (lambda: risk_coverage(Y, P, thresholds=[]), "thresholds: at least one is needed"),
-    (lambda: risk_coverage(Y, P, P.max(1)[1:]), "scores: "),
+    (lambda: risk_coverage([0, 1], [3., 7]), "model: .*give posteriors, or decisions and scores="),
     (lambda: certified_threshold(Y, P, risk=2), r"risk: must lie in \(0, 1\), got 2; 2 % is .02"),
-    (lambda: certified_threshold(Y, P, confidence=.4),
-     r"confidence: must lie in \(0.5, 1\), got 0.4; 95 % is .95"),
-    (lambda: certified_threshold([0, 0], [.1, .2], priors=[.5, .5]),
-     "y_true: no sample of 1, whose prior is above 0"),
+    (lambda: certified_threshold([0, 0], [.1, .2], priors=[.5, .5]), "y_true: no sample of 1"),
 ])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from conftest import refuses
 
-da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 import dask  # noqa: E402
@@ -55,7 +54,7 @@ def lazily(chunks, **columns):
 
 @given(st.integers(0, 10**6), st.sampled_from(["int8", "uint8", "bool", "str", "float64"]),
        st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_counts_over_random_partitions(seed, dtype, weighted):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
@@ -70,9 +69,6 @@ def test_counts_over_random_partitions(seed, dtype, weighted):
     assert found.array.dtype == (float if weighted else np.int64)
     joint = scale.joint_counts("y", "d", "e", data=lazy, **labels, **weights)
     assert joint == ce.joint_counts(y, d, e, **labels, **memory)
-    order = rng.permutation(n)
-    again = scale.confusion_counts("y", "d", data=lazily(chunks, y=y[order], d=d[order]), **labels)
-    assert again == ce.confusion_counts(y, d, **labels)
 
 
 def test_categories_abstention_and_groups():
@@ -103,7 +99,7 @@ def test_more_rows_than_a_float_counts_one_by_one():
 # ---- thresholds
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_thresholds_over_random_partitions(seed, weighted, dtype):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 80))
@@ -121,7 +117,7 @@ def test_thresholds_over_random_partitions(seed, weighted, dtype):
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_the_best_threshold_of_the_counts_is_the_in_memory_one(seed, shifted, dtype):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 60))
@@ -139,58 +135,47 @@ def test_the_best_threshold_of_the_counts_is_the_in_memory_one(seed, shifted, dt
 # ---- losses
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_losses_of_every_row_over_random_partitions(seed):
-    "And the lines of the chapter: distinct losses, and sums of clusters, give the interval of all rows."
+    "And the line of the chapter: distinct losses give the interval of all rows."
     rng = np.random.default_rng(seed)
     n = int(rng.integers(30, 120))
-    chunks = cut(rng, n)
     y, a, b = (rng.integers(0, 2, n) for _ in range(3))
-    amount, who = rng.integers(0, 9, n).astype(float), rng.integers(0, 12, n)
-    lazy = lazily(chunks, y=y, a=a, b=b, amount=amount)
+    amount = rng.integers(0, 9, n).astype(float)
+    lazy, own = lazily(cut(rng, n), y=y, a=a, b=b, amount=amount), ce.ExampleCosts(fp=2, fn=amount)
     first, second = (scale.losses("y", d, {"fp": 2, "fn": "amount"}, data=lazy) for d in "ab")
-    own = ce.ExampleCosts(fp=2, fn=amount)
     here = [ce.losses(y, d, own) for d in (a, b)]
     assert first.compute().tolist() == here[0].tolist()
-    counts = dd.from_dask_array(first).value_counts().compute()
-    counts.loc[100.] = 0  # the largest that can occur
-    found, whole = ce.interval([counts], [counts.index]), ce.loss_interval(here[0], bounds=(0, 100))
-    assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9)
-    counts = dd.from_dask_array(first - second).value_counts().compute()
-    found, whole = ce.interval([counts], [counts.index]), loss_difference(*here)
+    gap = dd.from_dask_array(first - second).value_counts().compute()
+    found, whole = ce.interval([gap], [gap.index]), loss_difference(*here)
     assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9, abs=1e-12)
-    rows = pd.DataFrame({"loss": here[0], "who": who}).groupby("who")["loss"].agg(["mean", "size"])
-    found = ce.loss_interval(rows["mean"], sample_weight=rows["size"], clusters=rows.index, bounds=(0, 100))
-    whole = ce.loss_interval(here[0], clusters=who, bounds=(0, 100))
-    assert (found.low, found.high) == pytest.approx((whole.low, whole.high), rel=1e-9)
 
 
 # ---- evaluate
 
 @given(st.integers(0, 10**6), st.sampled_from(["calibrated", "tuned", "bayes", "as given"]), st.booleans(),
        st.sampled_from([[1, 0], [0, 1], ["b", "a"]]))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_the_report_over_random_partitions(seed, rule, more, classes):
     "Whatever the blocks, the classes' order, and what models hand over: the in-memory report."
     rng = np.random.default_rng(seed)
     n = int(rng.integers(80, 160))
-    chunks = cut(rng, n)
     hidden = rng.random(n) < .4
     kind = object if isinstance(classes[0], str) else int
     y = np.where(hidden, classes[1], classes[0]).astype(kind)
     p = (.2 + .6 * rng.random(n) * np.where(hidden, 1, .7)).astype(rng.choice(["float32", "float64"]))
     values = {"p": p, "d": np.where(p > .5, classes[1], classes[0]).astype(kind)}
-    two = np.column_stack([1 - p, p])
     own = {"folds": (rng.random(n) * 3).astype(int), "sample_weight": rng.random(n)}
     if more:
         own = {"clusters": np.arange(n) // 2, "groups": rng.choice(["u", "v"], n).astype(object)}
-
-    lazy = lazily(chunks, y=y, q=1 - p, **values, **own)
+    lazy = lazily(cut(rng, n), y=y, q=1 - p, **values, **own)
     costs = ce.CostMatrix.binary(fp=1, fn=float(rng.uniform(.5, 6)), classes=classes)
     options = {"rule": rule, "priors": .3 if more else None, "rng": 0, "confidence": .9}
+    columns, two = {name: name for name in own}, np.column_stack([1 - p, p])
     said = {"say": ce.Posteriors(p, classes=[classes[0]]), "two": ce.Posteriors(two, classes=classes)}
-    asked = {"say": ce.Posteriors("p", classes=[classes[0]]), "two": ce.Posteriors(["q", "p"], classes=classes)}
-    found = scale.evaluate("y", {k: k for k in values} | asked, costs, data=lazy, **options, **{k: k for k in own})
+    asked = {"say": ce.Posteriors("p", classes=[classes[0]]),
+             "two": ce.Posteriors(["q", "p"], classes=classes)}
+    found = scale.evaluate("y", {"p": "p", "d": "d"} | asked, costs, data=lazy, **options, **columns)
     assert found == ce.evaluate(y, values | said, costs, **options, **own)
 
 
@@ -198,19 +183,17 @@ def test_more_rows_than_are_read_are_a_random_part_which_does_not_depend_on_the_
     rng = np.random.default_rng(0)
     y = rng.random(2000) < .3
     d, w = y ^ (rng.random(2000) < .2), rng.random(2000)
-    reports = []
-    for chunks in ((2000,), (700, 0, 1300), cut(rng, 2000)):
-        call = {"models": {"d": "d"}, "costs": [[0, 1], [5, 0]], "data": lazily(chunks, y=y, d=d, w=w)}
-        reports.append(scale.evaluate("y", **call, rows=500, rng=3, sample_weight="w"))
-    assert reports[0] == reports[1] == reports[2]
-    said = "Of the 2,000 rows 500 were evaluated, drawn at random (rows=)."
-    assert reports[0].notes[0] == reports[0].with_costs([[0, 1], [9, 0]]).notes[0] == said
     kept = scale._row_numbers(2000, 500, 3)
     assert len(set(kept)) == 500 and (np.diff(kept) > 0).all()
     here = ce.evaluate(y[kept], {"d": d[kept]}, [[0, 1], [5, 0]], rng=3, sample_weight=w[kept])
-    pd.testing.assert_frame_equal(reports[0].ladder, here.ladder)
+    for chunks in ((2000,), (700, 0, 1300), cut(rng, 2000)):
+        call = {"models": {"d": "d"}, "costs": [[0, 1], [5, 0]], "data": lazily(chunks, y=y, d=d, w=w)}
+        found = scale.evaluate("y", **call, rows=500, rng=3, sample_weight="w")
+        pd.testing.assert_frame_equal(found.ladder, here.ladder)
+    said = "Of the 2,000 rows 500 were evaluated, drawn at random (rows=)."
+    assert found.notes[0] == found.with_costs([[0, 1], [9, 0]]).notes[0] == said
     other = scale.evaluate("y", **call, rows=500, rng=4)
-    assert other.best["cost"][0] != reports[0].best["cost"][0]
+    assert other.best["cost"][0] != found.best["cost"][0]
     whole = scale.evaluate("y", **call, rows=2000, rng=3)
     assert whole == ce.evaluate(y, {"d": d}, [[0, 1], [5, 0]], rng=3)
 
@@ -224,15 +207,13 @@ def test_columns_by_name_ids_and_costs_of_single_rows():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"y": rng.integers(0, 2, 300), "id": rng.permutation(300) + 5000})
     frame["p"] = np.clip(.5 * frame["y"] + .5 * rng.random(300), .01, .99)
-    frame["q"], frame["lost"] = 1 - frame["p"], rng.integers(1, 30, 300)
-    lazy, plain = dd.from_pandas(frame, npartitions=3), COSTS.array
-    inside = ce.evaluate(frame["y"], {"m": frame["p"]}, plain, ids=frame["id"], rng=0)
-    assert scale.evaluate("y", {"m": "p"}, plain, ids="id", data=lazy, rng=0) == inside
-    two = scale.evaluate("y", {"m": ["q", "p"]}, plain, ids="id", data=lazy, rng=0)
-    assert two.best["cost"][0] == pytest.approx(inside.best["cost"][0])
-    own = scale.evaluate("y", "p", {"fp": 1, "fn": "lost"}, data=lazy, rng=0)
+    frame["lost"] = rng.integers(1, 30, 300)
+    lazy, models = dd.from_pandas(frame, npartitions=3), {"m": frame["p"]}
+    inside = ce.evaluate(frame["y"], models, COSTS.array, ids=frame["id"], rng=0)
+    assert scale.evaluate("y", {"m": "p"}, COSTS.array, ids="id", data=lazy, rng=0) == inside
+    own = scale.evaluate("y", {"m": "p"}, {"fp": 1, "fn": "lost"}, data=lazy, rng=0)
     costs = ce.ExampleCosts(fp=1, fn=frame["lost"])
-    assert own.best.equals(ce.evaluate(frame["y"], {"p": frame["p"]}, costs, rng=0).best)
+    assert own.best.equals(ce.evaluate(frame["y"], models, costs, rng=0).best)
 
 
 # ---- what is refused, and what breaks
@@ -265,65 +246,37 @@ def test_a_broken_file_is_an_error_that_names_its_block(scored, tmp_path):
         assert scale.confusion_counts("y", "rule", data=path) == want, "a second run starts clean"
 
 
-def test_what_fails_without_a_broken_block_says_its_own_words():
-    parts = [dask.delayed(int)(k) for k in (1, 2)]
-    with pytest.raises(ZeroDivisionError):
-        scale._merged(parts, lambda numbers: 1 / 0)
-
-
 FRAME = pd.DataFrame({"y": ["no", "yes"] * 30, "rule": ["yes", "no", "no"] * 20, "p": np.linspace(0, 1, 60)})
 LAZY = dd.from_pandas(FRAME, npartitions=3)
 NUMBERS = lazily([3, 3], y=np.arange(6) % 2, s=[0, 0, 0, 0, 0, np.nan])
-ONE = {"m": "rule"}
 
-test_bad_input = refuses({
+test_bad_input = refuses({  # what only blocks have, and what stands in one is named with it
     "column": (lambda: scale.confusion_counts("y", "rul", data=LAZY), "did you mean .*'rule'"),
     "values beside data": (lambda: scale.confusion_counts("y", FRAME["rule"], data=LAZY),
                            "decisions: the name of a column of data= is needed"),
     "frame": (lambda: scale.evaluate("y", {"m": LAZY[["y", "rule"]]}, COSTS, data=LAZY),
               r"models\['m'\]: the name of a column"),
     "no rows": (lambda: scale.confusion_counts("y", "y", data=lazily([0], y=[])), "y_true: no rows"),
-    "label": (lambda: scale.confusion_counts("y", "rule", classes=["no"], data=LAZY),
-              "label 'yes' is not in"),
     "missing": (lambda: scale.confusion_counts("y", "rule", data=LAZY.assign(rule=None)),
                 "block 0: decisions: missing values; give these rows"),
     "missing truth": (lambda: scale.evaluate("y", {"m": "p"}, COSTS, data=LAZY.assign(y=None)),
                       "block 0: y_true: missing values.*verification bias.*bounds_without_labels"),
     "NaN score": (lambda: scale.threshold_counts("y", "s", data=NUMBERS), "block 1: scores: missing"),
-    "words": (lambda: scale.threshold_counts("y", "p", data=LAZY), "give y_true == label"),
+
     "weight": (lambda: scale.confusion_counts("y", "rule", sample_weight="p", data=LAZY.assign(p=-1.)),
                "block 0: sample_weight: -1 at position 0"),
-    "no model": (lambda: scale.evaluate("y", {}, COSTS, data=LAZY), "at least one is needed"),
-    "width": (lambda: scale.evaluate("y", {"m": ["p", "p", "p"]}, COSTS, data=LAZY), "3 columns, but 2 classes"),
-    "rows=": (lambda: scale.evaluate("y", ONE, COSTS, data=LAZY, rows=0), "rows"),
-    "groups": (lambda: scale.evaluate("y", ONE, COSTS, groups=FRAME["y"], data=LAZY),
-               "groups: the name of a column of data="),
-    "positive": (lambda: scale.evaluate("y", ONE, {"fp": 1, "fn": 20}, data=LAZY, rng=0),
-                 "positive='yes' or positive='no'"),
-    "cost": (lambda: scale.losses("y", "rule", {"fp": 1, "fm": "p", "fn": "p"}, data=LAZY), "unknown; there are fp, fn"),
+
+    "rows=": (lambda: scale.evaluate("y", {"m": "rule"}, COSTS, data=LAZY, rows=0), "rows"),
     "costs in memory": (lambda: scale.losses("y", "y", ce.ExampleCosts(fp=1, fn=np.ones(6)), data=NUMBERS),
                         "costs: of 6 rows"),
-    "rows of costs": (lambda: scale.losses("y", "y", np.arange(12).reshape(6, 2), data=NUMBERS), "costs: .*ExampleCosts"),
 })
-
-
-def test_an_option_that_is_none_is_told_before_any_work():
-    def read(part):
-        raise AssertionError("work has started")
-
-    lazy = LAZY.map_partitions(read, meta=FRAME.iloc[:0])
-    with pytest.raises(TypeError, match="prior"):
-        scale.evaluate("y", ONE, COSTS, data=lazy, prior=.5)
 
 
 def test_unknown_divisions_and_types_that_differ_between_partitions(scored):
     folder, frame = scored
-    lazy = dd.from_pandas(frame, npartitions=4).clear_divisions()
-    assert not lazy.known_divisions
-    assert scale.confusion_counts("y", "rule", data=lazy) == ce.confusion_counts(frame["y"], frame["rule"])
     numbers = frame.assign(y=(frame["y"] == "yes").astype(int))
     parts = [numbers[:7000].astype({"y": "int8", "one": "float32"}), numbers[7000:].astype({"y": "bool"})]
-    lazy = dd.concat([dd.from_pandas(part, npartitions=2) for part in parts])
+    lazy = dd.concat([dd.from_pandas(part, npartitions=2) for part in parts]).clear_divisions()
     both = pd.concat([part.astype({"y": int, "one": float}) for part in parts])
     assert scale.threshold_counts("y", "one", data=lazy) == ce.threshold_counts(both["y"], both["one"])
 
@@ -356,6 +309,7 @@ def test_the_client_in_use_is_used_and_a_killed_worker_loses_nothing(scored, cli
     assert pids[0] not in client.run(os.getpid).values(), "the worker was killed in mid-run"
 
 
+@pytest.mark.slow
 def test_other_engines_hand_over_their_group_by(scored):
     "The lines of the chapter."
     folder, frame = scored
