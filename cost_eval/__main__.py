@@ -209,10 +209,13 @@ def _number(text: str) -> float:
 
 def _price(text: str) -> float | tuple | str:
     "A number, or percent, or a range, or else a name."
-    with suppress(ValueError):
+    try:
         parts = tuple(map(typed_number, text.split(":")))
-        return parts if len(parts) == 2 else typed_number(text)
-    return text
+    except ValueError:
+        return text
+    if len(parts) == 2 and parts[0] > parts[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} runs down; write {':'.join(text.split(':')[::-1])}")
+    return parts if len(parts) == 2 else typed_number(text)
 
 
 def _whole(text: str) -> int:

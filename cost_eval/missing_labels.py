@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from .core import IntervalMethod, Labels, Matrix, VBox, Vector
-from .costs import Costs, as_costs, attainable
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, attainable
 
 # %% auto #0
 __all__ = ['LabelBounds', 'bounds_without_labels', 'prediction_powered', 'explore_missing']
@@ -63,7 +63,8 @@ class _Case(Result):
 def _read(y_true, decisions, costs, versus, positive, sample_weight=None, clusters=None) -> _Case:
     "Labels with gaps, decisions for all, and costs, in one order; rows of weight 0 are left out."
     same_rows(y_true=y_true, decisions=decisions, versus=versus)
-    part = labelled_rows(y_true, sample_weight=sample_weight, unknown=_any_label(decisions, costs, positive))
+    costs = _named(costs, decisions, positive)
+    part = labelled_rows(y_true, sample_weight=sample_weight, unknown=as_costs(costs).classes[0])
     models = {"decisions": Decisions(decisions)}
     if versus is not None:
         models["versus"] = Decisions(versus)
@@ -78,11 +79,16 @@ def _read(y_true, decisions, costs, versus, positive, sample_weight=None, cluste
     return _Case(has, table, options, samples)
 
 
-def _any_label(decisions, costs, positive) -> Any:
-    "A class, where no label is known: of costs that name theirs, or else one that was decided."
-    classes, own = as_costs(costs).classes, check_1d(decisions, "decisions")
-    named = [label for label in own.tolist() if label in classes] or not len(own)
-    return classes[0] if named else next((label for label in own.tolist() if label != positive), own[0])
+def _named(costs, decisions, positive):
+    "Costs of two classes with the names that decisions have: no label may be there to say them."
+    table, own = as_costs(costs), check_1d(decisions, "decisions").tolist()
+    others = [label for label in own if label != positive]
+    if positive is None or table.classes != (0, 1) or table.shape[-2:] != (2, 2) or not others:
+        return costs
+    names = others[0], positive
+    if isinstance(table, ExampleCosts):
+        return ExampleCosts.from_array(table.array, classes=names, decisions=names)
+    return CostMatrix(table.array, classes=names, decisions=names)
 
 
 def _judge(losses, paired: bool, **options) -> Interval:

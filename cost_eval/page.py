@@ -28,7 +28,7 @@ from importlib import resources
 import numpy as np
 from scipy.special import logit
 
-from .comparisons import Losses
+from .comparisons import Losses, amount_scenario
 from cost_eval.core import (
     Note,
     Result,
@@ -697,6 +697,22 @@ def _change(report) -> str:
     return f"{said} {beside}" if v.model == names[changes[0]] else said
 
 
+def _amount_words(report, unit: str = "") -> list[str]:
+    "What the cheapest model costs if its errors do not depend on the amounts, where a test could have noticed."
+    case, mains = report._mains
+    entry = next(e for e in mains if e.model == report.best.loc[0, "model"])
+    found = None if case.own is None else amount_scenario(case, entry, report.confidence)
+    if found is None or report._case.capacity is not None:
+        return []
+    low, high, low_rising, high_rising, p, power = found
+    return [
+        f"If errors do not depend on the amount, {entry.model} costs {_two(low)} to {_paid(high, unit)} per case. "
+        f"A test of that finds nothing (p = {_two(p)}); it would notice a risk that rises as the square root of "
+        f"the amount in {100 * power:.0f} of 100 such samples, and then a case costs {_two(low_rising)} to "
+        f"{_paid(high_rising, unit)}."
+    ]
+
+
 def _range_words(report, unit: str = "") -> list[str]:
     "Least and largest cost of each model where costs are ranges, and who is the cheapest in between."
     ranges, table = report._case.ranges, report.scenarios
@@ -957,7 +973,7 @@ def answers(report: Any, say: Callable = str, unit: str = "") -> dict[str, str]:
     return {
         "Read": f"{columns} {_read(report)}".strip(),
         "Verdict": f"{first}. {rest}",
-        "How sure": " ".join([_sure(report, unit), *constraint_words(report)]),
+        "How sure": " ".join([_sure(report, unit), *_amount_words(report, unit), *constraint_words(report)]),
         "What would change it": " ".join([_change(report), *_range_words(report, unit), *scenario_words(report)]),
         "What to check": _check(report, say),
     }

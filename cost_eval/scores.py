@@ -350,7 +350,7 @@ def act_dcf(
     _roc(y_true, llr, sample_weight)
     costs = as_costs(costs)
     cut = bayes_threshold(costs, log_odds=True) - logit(check_priors(priors, 2)[1])
-    decided = check_scores(llr, len(llr)) >= cut
+    decided = check_scores(llr, len(np.asarray(y_true))) >= cut
     table = confusion_counts(check_binary(y_true), decided, sample_weight=sample_weight)
     return float(normalized_expected_cost(table, costs, priors=priors))
 
@@ -390,7 +390,8 @@ def cllr(y_true: Labels, llr: Vector, *, sample_weight: Vector | None = None) ->
     """
     same_rows(y_true=y_true, llr=llr, sample_weight=sample_weight)
     _roc(y_true, llr, sample_weight)
-    y, values = check_binary(y_true), check_scores(llr, len(llr))
+    y = check_binary(y_true)
+    values = check_scores(llr, len(y))
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     bits = np.logaddexp(0, np.where(y, -values, values)) / np.log(2)
     return float(np.mean([np.average(bits[y == k], weights=weight[y == k]) for k in (False, True)]))
