@@ -402,7 +402,8 @@ def _joined(arguments):
     other = other.loc[one.index]
     same = [c for c in one.columns.intersection(other.columns) if one[c].equals(other[c])]
     ends = [f"_{Path(path).name.partition('.')[0]}" for path in arguments.files]
-    return one.join(other.drop(columns=same), lsuffix=ends[0], rsuffix=ends[1]).reset_index()
+    other = other.drop(columns=same)
+    return one.merge(other, left_index=True, right_index=True, suffixes=tuple(ends)).reset_index()
 
 
 def _rule_text(report, models: dict, otherwise) -> str:

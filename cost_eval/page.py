@@ -1207,6 +1207,7 @@ _TABLES = {  # what of the report stands on a page, under which title; report.ht
     "differences": "Differences, all of them held together",
     "best": "Which is the cheapest",
     "against_constant": "Against the best decision for everybody",
+    "approximate": "Approximate intervals beside them",
     "alternatives": "What the declared rule saves against others",
     "breakdown": "Where the money goes",
     "areas": "Area under the ROC curve",
