@@ -365,7 +365,7 @@ def certified_threshold(
     return CertifiedThreshold(*columns, *found, risk, 1 - alpha, needed, guarantee, notes)
 
 
-def _of_precision(require) -> float:
+def _of_precision(require) -> Any:
     "The risk among those flagged that a least precision means."
     if not isinstance(require, Mapping) or {*require} != {"precision"}:
         raise ValueError(f"require: got {require!r:.60}; certified is a precision, as {{'precision': 0.8}}")
