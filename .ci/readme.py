@@ -8,6 +8,7 @@ from urllib.parse import unquote
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = "nbs/home.svg"
 SHOWN = re.compile(r'<img class="ce-shown" data-frame="0" alt="([^"]*)" src="data:image/svg\+xml,([^"]*)">')
+SITE = r"](https://cost-eval.github.io/cost_eval/\1.html"  # a code host shows notebooks with all their imports
 NOTE = "<!-- Made from nbs/index.ipynb by .ci/readme.py: edit the notebook. -->\n"
 
 
@@ -26,7 +27,7 @@ def text_of(output):
 def render_cell(cell):
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
-        return re.sub(r"\n\n- keywords: .*", "", re.sub(r"\]\((\w+\.ipynb)", r"](nbs/\1", source))
+        return re.sub(r"\n\n- keywords: .*", "", re.sub(r"\]\((?:\d\d_)?(\w+)\.ipynb", SITE, source))
     if cell["cell_type"] != "code" or re.search(r"^#\| *hide$", source, re.M):
         return ""
     code = re.sub(r"^(?:#\|.*\n?)*", "", source).strip("\n")

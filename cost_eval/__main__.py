@@ -26,6 +26,9 @@ from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+from scipy.stats import binomtest
+
 from . import datasets, reproduce
 from cost_eval.core import (
     NOTES,
@@ -147,6 +150,7 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
         ("scores", "COL[,COL]", "probabilities of the positive class, scores, decisions (default: guessed)"),
         ("posteriors", "COL=CLASS,...", "probabilities: columns and classes; or PREFIX of PREFIX_CLASS"),
         ("ranks", "COL[,COL]", "scores of which only the order counts, even if they look like probabilities"),
+        ("llr", "COL[,COL]", "natural log-likelihood ratios of the positive class (speaker verification)"),
         ("group", "COL", "groups to compare"),
         ("cluster", "COL", "samples that belong together: one patient, one customer"),
         ("weight", "COL", "sample weights"),
@@ -157,7 +161,7 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
     ),
     "costs": (
         ("costs", "FILE", "table of costs: classes in rows, decisions in columns, labels in both"),
-        *((name, "C", f"cost of a {of}: a number or a column of the file") for name, of in _OUTCOMES.items()),
+        *((name, "C", f"cost of a {of}: a number, a range 5:20, or a column") for name, of in _OUTCOMES.items()),
         ("scenario", "NAME=FILE or NAME=FP:FN", "other costs (repeatable): which model is cheapest there"),
         ("positive", "LABEL", "which of two classes is positive; needed unless the labels are 0 and 1"),
         ("prevalence", "P", "share of positives in the deployment: .05 or 5%% (default: that of the file)"),
@@ -167,6 +171,7 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
         ("rule", "RULE", f"how outputs become decisions: {_RULE_NAMES}, or MODEL=RULE,..."),
         ("capacity", "N", "the most samples that may be decided positive: 200, or 10%%"),
         ("require", "RATE=LIMIT,...", "limits on the decisions: recall=.95, workload=10%%"),
+        ("baseline", "NAME", "what is in use today: a model, or a decision that everybody gets"),
         ("heaviest", "W", "cap on the weight of a sample, or of a cluster, in the population"),
         ("largest", "C", "cap on the amounts in the population, where rows have their own costs"),
         ("method", "NAME", "method of all intervals: auto, betting, normal, ... (default: auto)"),
@@ -176,6 +181,9 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
     ),
     "output": (
         ("html", "FILE", "the whole report as one page"),
+        ("title", "TEXT", "of that page"),
+        ("currency", "UNIT", "of the costs: euros"),
+        ("per-year", "N", "cases a year, for what the model saves in a year"),
         ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
         ("json", "FILE", "everything as JSON"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
@@ -199,11 +207,15 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _number_or_column(text: str) -> float | str:
-    "A number, or percent, or else a name."
-    with suppress(ValueError):
-        return typed_number(text)
-    return text
+def _price(text: str) -> float | tuple | str:
+    "A number, or percent, or a range, or else a name."
+    try:
+        parts = tuple(map(typed_number, text.split(":")))
+    except ValueError:
+        return text
+    if len(parts) == 2 and parts[0] > parts[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} runs down; write {':'.join(text.split(':')[::-1])}")
+    return parts if len(parts) == 2 else typed_number(text)
 
 
 def _whole(text: str) -> int:
@@ -212,9 +224,9 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-_NUMBERS = "prevalence", "capacity", "heaviest", "largest", "confidence", "max-cost"
+_NUMBERS = "prevalence", "capacity", "heaviest", "largest", "confidence", "max-cost", "per-year", "margin"
 _TYPES: dict = dict.fromkeys((*_NUMBERS, *(f"min-{rate}" for rate in _CHECKED)), _number)
-_TYPES |= dict.fromkeys(_OUTCOMES, _number_or_column)
+_TYPES |= dict.fromkeys(_OUTCOMES, _price)
 _TYPES |= {"seed": _whole, "jobs": int, "timeout": float}
 
 
@@ -246,6 +258,13 @@ def _fill(commands):
     parser = _command(commands, _evaluate, "evaluate", ("files", "+", "FILE", what), **usual)
     for title, rows in _GROUPS.items():
         _add(parser.add_argument_group(title), *rows)
+    parser = _command(commands, _compare, "compare", ("files", "+", "FILE", what), **usual, margin=0.0)
+    of_two = ("new", "MODEL", "the model that may come"), ("old", "MODEL", "the model in use")
+    _add(parser, *of_two, required=("new", "old"))
+    _add(parser, ("margin", "C", "what a case may cost more with the new one (default: 0)"))
+    _add(parser, ("join", "COL", "the id by which the rows of two files meet"))
+    for title in ("columns", "costs", "decisions"):
+        _add(parser.add_argument_group(title), *_GROUPS[title])
     files = "files", "+", "FILE", "as for evaluate; each is read and decided by itself"
     out = "out", "FILE", "CSV to write: the rows with one more column, the decision"
     parser = _command(commands, _decide, "decide", files)
@@ -277,13 +296,13 @@ def _fill(commands):
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "html": lambda report, of: report.to_html(),
+    "html": lambda report, of: report.to_html(title=of.title, currency=of.currency or "", per_year=of.per_year),
     "markdown": lambda report, of: report.to_markdown(),
     "json": lambda report, of: json.dumps(report.to_dict(), indent=1),
     "save_rule": lambda report, of: _rule_text(report, of.models, of.otherwise),
 }
 _PER_ROW = {"group": "groups", "cluster": "clusters", "weight": "sample_weight", "fold": "folds", "id": "ids"}
-_AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence"
+_AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence", "baseline"
 
 
 def _evaluate(arguments):
@@ -293,17 +312,29 @@ def _evaluate(arguments):
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
+    report = _report(arguments, _read_frame(arguments))
+    texts = {name: _WRITERS[name](report, arguments) for name in outputs}
+    _print_report(report, arguments.currency or "")
+    for name, text in texts.items():
+        _write(outputs[name], text)
+    return 0
+
+
+def _report(arguments, frame):
+    "The report on the rows of a table, as the options say; the columns of its models are kept."
     costs, rule, asked = _costs_of(arguments), arguments.rule, arguments.require
-    scenarios, frame = _scenarios_of(arguments), _read_frame(arguments)
+    scenarios = _scenarios_of(arguments)
     rows, priced = _columns_of_rows(frame, arguments, *_PER_ROW), _with_columns(costs, frame)
     scenarios = {name: _with_columns(one, frame, "--scenario") for name, one in scenarios.items()}
     tables = [one for one in (rows, priced, *scenarios.values()) if isinstance(one, dict)]
     taken = [column.name for one in tables for column in one.values() if hasattr(column, "name")]
     found = _columns_of(frame, arguments, costs, taken)
     models = found.values() | {c: Scores(frame[c]) for c in _items(arguments.ranks)}
+    models |= {c: Posteriors.from_llr(frame[c]) for c in _items(arguments.llr)}
     if isinstance(costs, dict):
         _check_costs(frame, found.label, arguments)
-    report = evaluate(
+    arguments.models = found.models
+    return evaluate(
         frame[found.label],
         models,
         priced,
@@ -315,12 +346,64 @@ def _evaluate(arguments):
         require=asked and _numbers_of(asked, "--require", "RATE=LIMIT,..."),
         rng=arguments.seed,
     )
-    arguments.models = found.models
-    texts = {name: _WRITERS[name](report, arguments) for name in outputs}
-    _print_report(report)
-    for name, text in texts.items():
-        _write(outputs[name], text)
-    return 0
+
+
+def _compare(arguments):
+    """May a new model replace the old one? Exit status: 0 if it surely costs less than the margin more, 1 if
+    it surely costs more than that, 3 undecided.
+    """
+    frame = _joined(arguments) if arguments.join else _read_frame(arguments)
+    pair = arguments.new, arguments.old
+    if pair[0] == pair[1]:
+        raise ValueError(f"--new: {pair[0]!r} is the old one, too; name another column")
+    for name, option in zip(pair, ("--new", "--old")):
+        if not arguments.posteriors:
+            _column(frame, name, option)
+    named = {*_items(arguments.ranks), *_items(arguments.llr)}
+    arguments.scores = arguments.posteriors and ",".join(name for name in pair if name not in named)
+    arguments.scores = arguments.scores or ",".join(name for name in pair if name not in named) or None
+    report = _report(arguments, frame)
+    row = report.differences.iloc[0]
+    sign = 1 if row["first"] == arguments.new else -1
+    low, high = sorted((sign * row["low"], sign * row["high"]))
+    code = 0 if high < arguments.margin else 1 if low > arguments.margin else 3
+    print(f"{arguments.new} minus {arguments.old}: {sign * row['difference']:.4g} per case ", end="")
+    print(f"({low:.4g} to {high:.4g} at {100 * report.confidence:g} %), margin {arguments.margin:g}: ", end="")
+    print({0: "it may replace it.", 1: "it may not replace it.", 3: "undecided."}[code])
+    if arguments.margin == 0 and (p := _mcnemar(report)) is not None:
+        print(f"McNemar's exact test of equal error rates: p = {p:.2g}.")
+    return code
+
+
+def _mcnemar(report) -> float | None:
+    "The exact p-value of as many errors of one model alone as of the other; None where errors do not cost 1."
+    case, lines = report._case, report._lines
+    plain = case.counted and not case.shifted and {line.rule for line in lines} == {"as given"}
+    if not plain or not np.array_equal(case.costs.array, 1 - np.eye(len(case.costs.classes))):
+        return None
+    one, other = (line.decisions != case.y for line in lines)
+    alone = int((one & ~other).sum()), int((other & ~one).sum())
+    return float(binomtest(alone[0], sum(alone)).pvalue) if sum(alone) else 1.0
+
+
+def _joined(arguments):
+    "Two files whose rows meet by an id; a column of both that differs is called COLUMN_FILE."
+    if len(arguments.files) != 2:
+        raise ValueError(f"--join: joins two files, got {len(arguments.files)}; name both, the old one first")
+    one, other = (_with_index(read_file(path, **_marks(arguments))) for path in arguments.files)
+    for frame, path in zip((one, other), arguments.files):
+        ids = _column(frame, arguments.join, "--join")
+        if ids.duplicated().any():
+            raise ValueError(f"--join: {path} has {ids[ids.duplicated()].iloc[0]!r} twice; one row an id is needed")
+    one, other = one.set_index(arguments.join), other.set_index(arguments.join)
+    alone = one.index.symmetric_difference(other.index)
+    if len(alone):
+        raise ValueError(f"--join: {len(alone)} ids are in one file only, such as {alone[0]!r}; leave these rows out")
+    other = other.loc[one.index]
+    same = [c for c in one.columns.intersection(other.columns) if one[c].equals(other[c])]
+    ends = [f"_{Path(path).name.partition('.')[0]}" for path in arguments.files]
+    other = other.drop(columns=same)
+    return one.merge(other, left_index=True, right_index=True, suffixes=tuple(ends)).reset_index()
 
 
 def _rule_text(report, models: dict, otherwise) -> str:
@@ -347,11 +430,11 @@ def _writable_file(path):
         raise ValueError(f"{path}: cannot be written; name a file in a directory of yours")
 
 
-def _print_report(report):
+def _print_report(report, unit: str):
     "Ladder and summary for a terminal, and the groups, if any."
     _print_table(short_ladder(report)[["model", "rule", "cost", "low", "high", "per_1000", "nec"]])
     print()
-    lines = [f"{question}: {said}" for question, said in answers(report, _said).items()]
+    lines = [f"{question}: {said}" for question, said in answers(report, _said, unit).items()]
     print("\n".join([*lines, *grave_first(report.notes, _said)[2:]]))
     for title, table in (
         ("By group", report.groups),
@@ -373,7 +456,7 @@ _OPTIONS = {name: f"--{name} {form.partition('[')[0]}" for name, form, _ in _ROW
 _OPTIONS |= {argument: f"--{option} COL" for option, argument in _PER_ROW.items()}
 _OPTIONS |= {
     "y_true": "--label COL",
-    "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL",
+    "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL, --llr COL",
     "costs": "--costs FILE, or --fp and --fn",
     "scenarios": "--scenario NAME=FILE or NAME=FP:FN",
     "frame": "--costs FILE",
@@ -519,7 +602,7 @@ def _columns_of(frame, arguments, costs, taken: list) -> Columns:
 
 def _models_of(frame, arguments) -> dict | None:
     "The columns of the models that are named; None if none is."
-    named = {c: c for text in (arguments.scores, arguments.ranks) for c in _items(text)}
+    named = {c: c for text in (arguments.scores, arguments.ranks, arguments.llr) for c in _items(text)}
     return _posteriors_of(frame, arguments.posteriors) | named or None
 
 
@@ -566,7 +649,7 @@ def _scenarios_of(arguments) -> dict:
     for name, text in _pairs(texts, "--scenario", form).items():
         parts = text.split(":")
         if len(parts) == 2 and all(parts) and not Path(text).exists():
-            found[name] = dict(zip(("fp", "fn"), map(_number_or_column, parts)))
+            found[name] = dict(zip(("fp", "fn"), map(_price, parts)))
         else:
             found[name] = _cost_table(text, arguments, "--scenario")
     if len(found) < len(texts):

@@ -19,7 +19,7 @@ from cost_eval.core import (
 
 # %% auto #0
 __all__ = ['Decided', 'Mean', 'Question', 'Losses', 'Answers', 'ask', 'differences', 'regrets', 'best_policy', 'Certificate',
-           'certify', 'rate_of', 'explore_luck']
+           'certify', 'rate_of', 'AmountScenario', 'amount_scenario', 'explore_luck']
 
 # %% ../nbs/21_comparisons.ipynb #28778d6d
 import copy
@@ -31,7 +31,7 @@ from itertools import combinations
 from typing import NamedTuple, cast
 
 import numpy as np
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, norm
 
 from cost_eval.bootstrap import (
     Sample,
@@ -1085,6 +1085,94 @@ def rate_of(losses: Losses, policy: Decided, asked: Requirement, confidence: flo
         low, high = at.low, at.high
     weights = losses.class_weights if losses.shifted else 1.0
     return float(asked.rate(counts, weights)), float(low), float(high)
+
+# %% ../nbs/21_comparisons.ipynb #amt00002
+class AmountScenario(NamedTuple):
+    """What a case costs if errors do not depend on the amounts: a premise, and a test that could refute it.
+
+    Attributes
+    ----------
+    low, high : float
+        ends of the cost per case under the premise
+    low_rising, high_rising : float
+        the same if the risk rises as the square root of the amount
+    p_value : float
+        of the premise, the least of both kinds of error
+    power : float
+        chance that the test at level .1 notices such a rise
+    """
+
+    low: float
+    high: float
+    low_rising: float
+    high_rising: float
+    p_value: float
+    power: float
+
+
+def amount_scenario(losses: Losses, policy: Decided, confidence: float = 0.95) -> AmountScenario | None:
+    """Ends of a cost of own amounts if errors do not depend on the amount; they decide nothing.
+
+    Misses over all rows by Clopper and Pearson, times the mean of all amounts; the same for false alarms,
+    each with half of what may fail. The premise is tested by the mean logarithm of the amounts of the errors.
+
+    Parameters
+    ----------
+    losses : Losses
+        of rows with costs of their own, two classes
+    policy : Decided
+        whose cost
+    confidence : float, default 0.95
+        of the interval under the premise
+
+    Returns
+    -------
+    AmountScenario or None
+        None where the premise is rejected at .1, where the test would notice a risk that rises as the square
+        root of the amount in fewer than .8 of such samples, below 8 errors of a kind whose amounts differ,
+        and with weights, clusters, priors, or costs of right decisions
+
+    Examples
+    --------
+    >>> amounts, y = np.tile([1.0, 2.0, 4.0, 8.0], 500), np.repeat([0, 1], [1600, 400])
+    >>> own = ExampleCosts(fp=1, fn=amounts).array
+    >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=CostMatrix(own.mean(0)), own=own)
+    >>> found = amount_scenario(losses, Decided("m", "as given", np.resize([0, 0, 1], 2000)))
+    >>> f"{found.low:.2f} to {found.high:.2f}, power {found.power:.2f}"
+    '0.68 to 0.86, power 1.00'
+    """
+    own, plain = losses.own, losses.weight is None and losses.clusters is None and not losses.shifted
+    if own is None or own.shape[1:] != (2, 2) or not plain or own[:, (0, 1), (0, 1)].any():
+        return None
+    taken, sides = losses.mixtures[policy.decisions], list[tuple]()
+    for k in (0, 1):
+        found = _side_of_amounts(own[:, k, 1 - k], taken[:, 1 - k] * (losses.y == k), (1 - confidence) / 4)
+        if found is None:
+            return None
+        sides.append(found)
+    low, high, low_rising, high_rising = np.sum([side[:4] for side in sides], axis=0)
+    p, power = min(side[4] for side in sides), min(side[5] for side in sides)
+    return AmountScenario(low, high, low_rising, high_rising, p, power)
+
+
+def _side_of_amounts(amounts, wrong, tail) -> tuple | None:
+    "Ends, the same if the risk rises, p-value and power, of one kind of error."
+    n, m = len(wrong), wrong.sum()
+    rate = beta.ppf(tail, m, n - m + 1) if m else 0.0, beta.isf(tail, m + 1, n - m) if m < n else 1.0
+    rising = np.sqrt(amounts) if amounts.min() > 0 else np.ones(n)
+    means = amounts.mean(), np.average(amounts, weights=rising)
+    ends = [share * mean for mean in means for share in rate]
+    if np.ptp(amounts) == 0:
+        return *ends, 1.0, 1.0
+    if m < 8 or amounts.min() <= 0:
+        return None
+    logs = np.log(amounts)
+    spread, at = logs.std(), np.average(logs, weights=rising)
+    z = (np.average(logs, weights=wrong) - logs.mean()) / (spread * np.sqrt((1 - m / n) / m))
+    wide = np.sqrt(np.average((logs - at) ** 2, weights=rising) / m)
+    p, reach = 2 * norm.sf(abs(z)), norm.isf(0.05) * spread / np.sqrt(m)
+    power = norm.sf((reach - (at - logs.mean())) / wide)
+    return (*ends, p, power) if p >= 0.1 and power >= 0.8 else None
 
 # %% ../nbs/21_comparisons.ipynb #34ff6ffc
 _ERROR = 0.1  # true cost per sample of every model of the widget: errors of cost 1

@@ -12,6 +12,7 @@ from .core import Axes, Frame, Labels, Model, Priors, Vector
 __all__ = ['RiskCoverage', 'risk_coverage', 'CertifiedThreshold', 'certified_threshold']
 
 # %% ../nbs/63_hand_over.ipynb #hov003
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -272,6 +273,7 @@ def certified_threshold(
     scores: Vector | None = None,
     *,
     risk: float = 0.02,
+    require: Mapping[str, float] | None = None,
     confidence: float = 0.95,
     thresholds: Vector | None = None,
     priors: Priors | None = None,
@@ -293,6 +295,9 @@ def certified_threshold(
         (N,) how sure each answer is, higher is surer; None: the largest posterior
     risk : float, default 0.02
         in (0, 1), the largest share of wrong answers among all answers
+    require : mapping, optional
+        {"precision": 0.8} instead of a risk: of two classes only those with a high score of the positive one
+        are answered, "positive"; the threshold is certified to flag at least this share of positives
     confidence : float, default 0.95
         above .5: so probable it is, at least, that no threshold of a higher risk is certified
     thresholds : array_like, optional
@@ -328,9 +333,15 @@ def certified_threshold(
     <answer from 0.9 on: 100.0%, at most 2% of them wrong (95% sure); for rows that took no part>
     >>> certified_threshold(y[:148], [.1, .9] * 74).threshold
     nan
+    >>> certified_threshold(y, [.1, .9] * 150, require={"precision": 0.8}).threshold
+    0.9
     """
-    score, wrong, samples = _answers(y_true, model, scores, positive)
-    risk = check_range(risk, "risk", 0, 1, shape=(), hint="2 % is .02")
+    if require is None:
+        score, wrong, samples = _answers(y_true, model, scores, positive)
+        risk = check_range(risk, "risk", 0, 1, shape=(), hint="2 % is .02")
+    else:
+        score, wrong, samples = _flagged(y_true, model, scores, positive)
+        risk = _of_precision(require)
     alpha = 1 - check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95")
     needed = int(needed_without_failure(risk, alpha))
     at = _by_share(score, needed) if thresholds is None else _descending(thresholds, score)
@@ -352,6 +363,23 @@ def certified_threshold(
     notes = (_CONDITION, *(() if last >= 0 else (_why_none(n[0], k[0], p[0], needed),)))
     columns = (at, right + error, ratio(error, right + error), n, k, p, passed)
     return CertifiedThreshold(*columns, *found, risk, 1 - alpha, needed, guarantee, notes)
+
+
+def _of_precision(require) -> Any:
+    "The risk among those flagged that a least precision means."
+    if not isinstance(require, Mapping) or {*require} != {"precision"}:
+        raise ValueError(f"require: got {require!r:.60}; certified is a precision, as {{'precision': 0.8}}")
+    return 1 - check_range(require["precision"], "require['precision']", 0, 1, shape=(), hint="80 % is .8")
+
+
+def _flagged(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, Samples]:
+    "(N,) scores of the positive class, (N,) is the row negative?, and what was read."
+    samples = read_samples(y_true, {"model": model}, _errors(y_true, model, scores), positive=positive)
+    given = samples.models["model"]
+    if len(samples.costs.classes) != 2 or scores is not None or given.kind == "decisions":
+        raise ValueError("model: a precision needs probabilities or scores of the positive of two classes")
+    score = given.values[:, 1] if given.kind == "posteriors" else given.values
+    return np.asarray(score, float), samples.y == 0, samples
 
 
 _CONDITION = "for rows that took no part"

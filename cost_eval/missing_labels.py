@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from .core import IntervalMethod, Labels, Matrix, VBox, Vector
-from .costs import Costs, attainable
+from .costs import CostMatrix, Costs, ExampleCosts, as_costs, attainable
 
 # %% auto #0
 __all__ = ['LabelBounds', 'bounds_without_labels', 'prediction_powered', 'explore_missing']
@@ -22,6 +22,7 @@ import numpy as np
 from .bootstrap import Interval, loss_difference, loss_interval
 from cost_eval.core import (
     Result,
+    check_1d,
     check_confidence,
     check_range,
     objects,
@@ -62,7 +63,8 @@ class _Case(Result):
 def _read(y_true, decisions, costs, versus, positive, sample_weight=None, clusters=None) -> _Case:
     "Labels with gaps, decisions for all, and costs, in one order; rows of weight 0 are left out."
     same_rows(y_true=y_true, decisions=decisions, versus=versus)
-    part = labelled_rows(y_true, sample_weight=sample_weight)
+    costs = _named(costs, decisions, positive)
+    part = labelled_rows(y_true, sample_weight=sample_weight, unknown=as_costs(costs).classes[0])
     models = {"decisions": Decisions(decisions)}
     if versus is not None:
         models["versus"] = Decisions(versus)
@@ -75,6 +77,18 @@ def _read(y_true, decisions, costs, versus, positive, sample_weight=None, cluste
     table = reduce(np.subtract, (array[rows, :, model.values] for model in samples.models.values()))
     options = {"sample_weight": samples.sample_weight, "clusters": samples.clusters}
     return _Case(has, table, options, samples)
+
+
+def _named(costs, decisions, positive):
+    "Costs of two classes with the names that decisions have: no label may be there to say them."
+    table, own = as_costs(costs), check_1d(decisions, "decisions").tolist()
+    others = [label for label in own if label != positive]
+    if positive is None or table.classes != (0, 1) or table.shape[-2:] != (2, 2) or not others:
+        return costs
+    names = others[0], positive
+    if isinstance(table, ExampleCosts):
+        return ExampleCosts.from_array(table.array, classes=names, decisions=names)
+    return CostMatrix(table.array, classes=names, decisions=names)
 
 
 def _judge(losses, paired: bool, **options) -> Interval:
@@ -102,6 +116,8 @@ class LabelBounds(Result):
         of a cost: ""
     confidence : float
         of the interval
+    if_calibrated : float
+        what the posteriors expect, right only if they are calibrated; NaN without posteriors
     """
 
     low: float
@@ -111,11 +127,13 @@ class LabelBounds(Result):
     labelled: float
     decides: str
     confidence: float
+    if_calibrated: float = np.nan
 
     def __repr__(self):
         inner = f"{short(self.low)} to {short(self.high)}"
         outer = f"{short(self.interval_low)} to {short(self.interval_high)}"
         told = f"; the {self.decides} is cheaper" if self.decides else ""
+        told += "" if np.isnan(self.if_calibrated) else f"; {short(self.if_calibrated)} if calibrated"
         return f"<between {inner} in the sample, {outer} beyond{told}; {self.labelled:.0%} labelled>"
 
 
@@ -125,6 +143,7 @@ def bounds_without_labels(
     costs: Costs,
     *,
     versus: Labels | None = None,
+    posteriors: Vector | Matrix | None = None,
     positive: Any = None,
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
@@ -135,13 +154,16 @@ def bounds_without_labels(
     Parameters
     ----------
     y_true : array_like
-        (N,) true labels; None, NaN or pandas' NA where there is none
+        (N,) true labels; None, NaN or pandas' NA where there is none, which may be everywhere
     decisions : array_like
         (N,) decisions about all samples
     costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
         (K, M) or (N, K, M), lower is better
     versus : array_like, optional
         (N,) decisions of another model: the cost of the first minus that of these is bounded
+    posteriors : array_like or DataFrame, optional
+        (N, K) in the order of the costs' classes, or (N,) of the positive one, for what they expect of the
+        missing labels (`if_calibrated`); the bounds do not use them
     positive : label, optional
         the positive one of two classes, see `read_samples`
     sample_weight : array_like, optional
@@ -154,11 +176,6 @@ def bounds_without_labels(
     Returns
     -------
     LabelBounds
-
-    Raises
-    ------
-    ValueError
-        Where no sample has a label.
 
     Notes
     -----
@@ -180,7 +197,12 @@ def bounds_without_labels(
     low, high = ends
     decides = "" if versus is None else "first" if high.high < 0 else "second" if low.low > 0 else ""
     share = float(case.labelled.mean())
-    return LabelBounds(low.mean, high.mean, low.low, high.high, share, decides, low.confidence)
+    expected = np.nan
+    if posteriors is not None:
+        guess = (case.table * _posteriors(posteriors, case)).sum(1)
+        guess[case.labelled] = case.seen
+        expected = float(np.average(guess, weights=case.options["sample_weight"]))
+    return LabelBounds(low.mean, high.mean, low.low, high.high, share, decides, low.confidence, expected)
 
 # %% ../nbs/65_missing_labels.ipynb #mis050
 def prediction_powered(

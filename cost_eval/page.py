@@ -28,7 +28,7 @@ from importlib import resources
 import numpy as np
 from scipy.special import logit
 
-from .comparisons import Losses
+from .comparisons import Losses, amount_scenario
 from cost_eval.core import (
     Note,
     Result,
@@ -48,34 +48,36 @@ from .plotting import COLORS, STYLE, display_name, ensure_axes
 
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
-    "as given": "its decisions as they are",
-    "bayes": "the lowest expected cost, its posteriors taken at their word",
-    "calibrated": "the lowest expected cost after calibration on other folds",
-    "tuned": "the threshold that is best on other folds",
+    "as given": "Decisions are taken as they are",
+    "bayes": "Probabilities are taken at their word, and each case gets the decision of the lowest expected cost",
+    "calibrated": "Outputs are calibrated on other folds, and each case gets the decision of the lowest expected cost",
+    "tuned": "The cut is the one that is best on other folds",
 }
 
 
 def _read(report) -> str:
-    "Samples, classes, rules."
+    "Cases, shares of the classes, and what was done to the models first."
     seen, target = (_shares(report.classes, part) for part in (report.sample_priors, report.priors))
-    shares = seen if seen == target else f"{seen}; costs are for {target}"
-    return f"{report.n} samples ({shares}). {_rules(report)}"
+    meant = "" if seen == target else f"; costs are meant for {target}"
+    return f"{report.n:,} cases, {seen}{meant}. {_rules(report)}"
 
 
 def _shares(labels, shares) -> str:
-    return ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(labels, shares))
+    "What share is positive; of more than two classes all."
+    told = [f"{100 * share:.2g} % {label}" for label, share in zip(labels, shares)]
+    return told[1] if len(told) == 2 else ", ".join(told)
 
 
 def _rules(report) -> str:
     "How outputs become decisions."
-    rules = dict.fromkeys(report.best["rule"])
-    by = " and ".join(f"{rule!r} ({RULES_IN_WORDS[rule]})" for rule in rules)
-    one = "Every model decides by the rule" if len(rules) == 1 else "Each model decides by its rule:"
-    capacity, limit = report._case.capacity, ""
+    of = report.best.groupby("rule", sort=False)["model"].agg(", ".join)
+    many = len(of) > 1
+    said = [f"{RULES_IN_WORDS[rule]}{f' ({models})' * many}." for rule, models in of.items()]
+    capacity = report._case.capacity
     if capacity is not None:
-        many = f"{capacity}" if isinstance(capacity, (int, np.integer)) else f"{100 * capacity:g} %"
-        limit = f"; at most {many} are decided positive"
-    return f"{one} {by}{limit}."
+        most = f"{capacity}" if isinstance(capacity, (int, np.integer)) else f"{100 * capacity:g} %"
+        said.append(f"At most {most} can be decided {report.decisions[1]}.")
+    return " ".join(said)
 
 # %% ../nbs/58_page.ipynb #58ve0002
 class _Verdict(NamedTuple):
@@ -94,6 +96,9 @@ class _Verdict(NamedTuple):
     saving: float  # of the model against it
     next: str  # model, or nothing
     apart: bool = False  # is the model told apart from the next?
+    rivals: tuple = ()  # other models that may be as good
+    today: str = ""  # what is in use, where that is neither the model nor the best decision for everybody
+    today_cost: float = np.nan
 
 
 def _row(table, columns: list, pair: set):
@@ -120,56 +125,79 @@ def _verdict(report) -> _Verdict:
     low, high = (top["low"], top["high"]) if winner is None else (winner.low[0], winner.high[0])
     own, saving = (float(top["cost"]), float(low), float(high)), float(saved["saving"])
     doing_without = float(naive["cost"]), float(naive["low"]), float(naive["high"])
-    apart = second and _row(report.differences, ["first", "second"], {model, second})["told_apart"]
-    return _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second, bool(apart))
+    pairs = report.differences
+    open_ = pairs[(pairs[["first", "second"]] == model).any(axis=1) & ~pairs["told_apart"].astype(bool)]
+    rivals = tuple(name for name in report.best["model"][1:] if name in open_[["first", "second"]].to_numpy())
+    today, apart = report._case.baseline, bool(second) and second not in rivals
+    today = "" if today in (None, model, naive["model"]) else today
+    paid = float(report.today["cost"]) if today else np.nan
+    found = _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second, apart)
+    return found._replace(rivals=rivals, today=today, today_cost=paid)
+
+
+def _two(value: float) -> str:
+    "Two significant digits, without an exponent."
+    return f"{float(f'{value + 0.0:.2g}'):,.10g}"
+
+
+def _paid(value: float, unit: str) -> str:
+    "A cost per case in its unit."
+    return f"{_two(value)} {unit}".strip()
 
 
 def _interval(report, low: float, high: float, models: int = 1) -> str:
     "An interval in brackets, for the best of so many models; nothing where it is a point."
     wider = f", widened because it is the best of {models}" if models > 1 else ""
-    ends = f"{percent(report.confidence)} interval {four_digits(low)} to {four_digits(high)}"
+    ends = f"{_two(low)} to {_two(high)} at {percent(report.confidence)}"
     return "" if low == high else f" ({ends}{wider})"
 
 
-def _decide(report) -> str:
-    "What to do, at which cut."
+def _decide(report, unit: str = "") -> tuple[str, str]:
+    "What to do, at which cut; and what that costs, beside what else one could do."
     v, many = _verdict(report), len(report.best)
-    of = f"the cheapest of {many} models" if many > 1 else ""
-    ends = _interval(report, v.low, v.high, many)
-    costs = f"costs {four_digits(v.cost)} per case{ends}"
-    naive = f"{v.naive} costs {four_digits(v.naive_cost)} per case"
-    cut = _cut(report)
-    decides = f" decides {report.decisions[1]} from {four_digits(cut)} on," if np.isfinite(cut) else ""
+    of = f", the cheapest of {many} models," if many > 1 else ""
+    costs = f"{_paid(v.cost, unit)} per case{_interval(report, v.low, v.high, many)}"
+    in_use = " (today's rule)" if v.naive == report._case.baseline else ""
+    naive = f"{v.naive}{in_use} costs {_paid(v.naive_cost, unit)}"
+    naive_ends = naive + _interval(report, v.naive_low, v.naive_high)
+    today = f" Today's rule ({v.today}) costs {_paid(v.today_cost, unit)}." * bool(v.today)
+    good = f" {' and '.join(v.rivals)} may be as good." * bool(v.rivals)
     if v.state == "use":
-        saves = f"and saves {four_digits(v.saving)} against {v.naive}"
-        return f"Use {v.model}{', ' + of if of else ''}: it{decides} {costs} {saves}."
-    named = f"{v.model}, {of}," if of else v.model
+        kept = "Keep" if v.model == report._case.baseline else "Use"
+        from_, moves = _from(report)
+        return f"{kept} {v.model}{from_}", f"It costs {costs}; {naive}.{today}{good}{moves}"
     if v.state == "unsure":
-        but = f"but these data do not show that it saves anything against {v.naive}"
-        return f"{named}{decides} {costs}, {but} ({four_digits(v.naive_cost)} per case)."
+        shown = f"These data do not show that a model is cheaper than {v.naive}"
+        return shown, f"{v.model}{of} costs {costs}; {naive}.{today}{good}"
     if v.state == "no model":
-        return f"Use no model: {naive}{_interval(report, v.naive_low, v.naive_high)}; {named} {costs}."
+        return f"Use no model: {v.naive}", f"{naive_ends}; {v.model}{of} costs {costs}.{today}"
     if v.state == "no need":
-        return f"Use no model: {naive}, and nothing can cost less, for it is right for every class."
+        return f"Use no model: {v.naive}", f"{naive}, and nothing can cost less, for it is right for every class."
     wrong = ", ".join(_wrong_classes(report, v.column))
-    least = f"{naive}{_interval(report, v.naive_low, v.naive_high)} and nothing costs less on these samples"
-    open_ = f"{least}, but it is not right for every class ({wrong})"
+    open_ = f"Whether a model is needed is open: {naive_ends} and nothing costs less on these cases, but it is "
+    open_ += f"wrong for some classes ({wrong})."
     if not v.next:
-        return f"No verdict: {open_}."
-    if v.apart:
-        pair = f"Use {v.model} rather than {v.next}: it is {of} and {costs}"
-    else:
-        pair = f"{v.model}, {of}, {costs}, but these data do not tell it from {v.next}"
-    return f"{pair}. No verdict on whether a model is needed: {open_}."
+        return "No verdict", open_
+    first = f"Use {v.model} rather than {v.next}" if v.apart else f"No verdict between {v.model} and {v.next}"
+    return first, f"{v.model}{of} costs {costs}.{good} {open_}"
 
 
-def _cut(report) -> float:
-    "From which value on the cheapest model decides positive; NaN where there is no such value."
-    v = _verdict(report)
-    if v.state not in ("use", "unsure") or len(report.decisions) != 2:
-        return np.nan
+def _from(report) -> tuple[str, str]:
+    "From which value on the model decides positive, and how far that moves over the folds."
+    cut, (low, high) = _cut(report)
+    if not np.isfinite(cut):
+        return "", ""
+    moves = f" Over the folds the cut moves from {_two(low)} to {_two(high)}." if _two(low) != _two(high) else ""
+    return f" and decide {report.decisions[1]} from {_two(cut)} on", moves
+
+
+def _cut(report) -> tuple:
+    "The cut of the cheapest model, and its range over the folds; NaN where there is no such value."
+    v, none = _verdict(report), (np.nan, (np.nan, np.nan))
     rows = report._rungs[report._rungs["main"] & (report._rungs["model"] == v.model)]
-    return float(rows["threshold"].iloc[0])
+    if v.state not in ("use", "unsure") or len(report.decisions) != 2 or rows["threshold"].isna().all():
+        return none
+    return float(rows["threshold"].iloc[0]), report._once("cut", lambda: report.decision_rule().over_folds)
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
@@ -180,59 +208,59 @@ def _wrong_classes(report, column: int) -> list[str]:
     return [str(label) for label, is_wrong in zip(case.costs.classes, wrong) if is_wrong]
 
 # %% ../nbs/58_page.ipynb #58le0002
-def _sure(report) -> str:
-    "Both lines of what the model saves against the best decision for everybody, and against the next model."
+def _sure(report, unit: str = "") -> str:
+    "What the model saves against the best decision for everybody, today's rule and the next model."
     v = _verdict(report)
     if v.state == "no need":
         return f"The cost of {v.naive} is known."
-    found = []
-    if v.state != "no verdict":
-        table = report.against_constant
-        found.append(_lines(report, table[table["model"] == v.model].iloc[0], "saving", (v.model, v.naive)))
-    if v.next:
+    found, table = [], report.against_constant
+    against = [] if v.state == "no verdict" else [(v.naive, v.naive)]
+    against += [(v.today, f"today's rule ({v.today})")] if v.today else []
+    for name, called in against:
+        row = table[(table["model"] == v.model) & (table["against"] == name)].iloc[0]
+        found.append(_gap(report, row, "saving", (v.model, called), unit))
+    if v.next and v.next != v.today:
         pair = _row(report.differences, ["first", "second"], {v.model, v.next})
         sign = -1 if pair["first"] == v.model else 1
-        found.append(_lines(report, pair, "difference", (v.model, v.next), sign))
-    nothing = f"no sample of these can show what a model saves against {v.naive}"
+        found.append(_gap(report, pair, "difference", (v.model, v.next), unit, sign))
+    nothing = f"no case of these can show what a model saves against {v.naive}"
     if not found:
         return f"Not at all: {nothing}."
-    said = f"At {percent(report.confidence)}, {v.model} is {'; '.join(line for line, *_ in found)}."
-    said += " Below 0 it is dearer." * any(below for _, below, _ in found)
+    said = f"At {percent(report.confidence)}, {v.model} {'; it '.join(line for line, _ in found)}."
     said += f" But {nothing}." * (v.state == "no verdict")
-    return said + next((why for *_, why in found if why), "")
+    return said + next((why for _, why in found if why), "")
 
 
-def _lines(report, row, question: str, pair: tuple, sign: int = 1) -> tuple[str, bool, str]:
-    """By how much the first of a pair is cheaper, or surely dearer, on the line that decides and on
-    the approximate one; is it both; and why the lines disagree where they do.
-    """
+def _gap(report, row, question: str, pair: tuple, unit: str, sign: int = 1) -> tuple[str, str]:
+    "By how much the first of a pair is cheaper, or dearer; and why an approximate interval says otherwise."
     low, high = sorted((sign * row["low"], sign * row["high"]))
-    way = -1 if high < 0 else 1
-    next_ = ", the next model," if question == "difference" else ""
-    said = f"{'dearer' if way < 0 else 'cheaper'} than {pair[1]}{next_} by"
-    sign *= way
-    method, asked = report._case.method, report.approximate["question"] == question
-    near = _row(report.approximate[asked], ["model", "against"], set(pair))
-    this = "conservative" if method == "auto" else f"method {method!r}"
-    told = "told apart" if row["told_apart"] else "not told apart"
-    if not np.isfinite(near["low"]):
-        few = "too few costly cases for an approximate line"
-        return f"{said} {_ends(row, sign)} ({this}; {few}), {told}", low < 0 <= high, ""
-    turned = -way if question == "difference" and near["model"] == pair[0] else way
-    apart, why = near["p_value"] < 1 - report.confidence, ""
-    if method == "auto" and apart and not row["told_apart"]:
-        why = "one unseen case of the largest possible cost would undo the approximate one"
-    if method == "auto" and row["told_apart"] and not apart:
-        why = "only the conservative one uses that a loss on this side is small"
-    why = f" The lines differ: {why}." if why else ""
-    both = f"{_ends(row, sign)} ({this}) or {_ends(near, turned)} (approximate), {told}"
-    return f"{said} {both}", low < 0 <= high, why
+    said = _by_how_much(low, high, row["told_apart"], pair[1], unit)
+    asked = report.approximate["question"] == question
+    near = _row(report.approximate[asked], ["model", "against"], {row[k] for k in _SIDES[question]})
+    apart = bool(near["p_value"] < 1 - report.confidence)
+    if report._case.method != "auto" or apart == row["told_apart"] or not np.isfinite(near["low"]):
+        return said, ""
+    undone = "one unseen case of the largest possible cost would undo that"
+    small = "it does not use that a loss on this side is small"
+    words = f"would tell the two apart, but {undone}" if apart else f"would not tell the two apart: {small}"
+    return said, f" An approximate interval {words}."
 
 
-def _ends(row, sign: int = 1) -> str:
-    "The ends of an interval, or of the same difference the other way round."
-    low, high = sorted((sign * row["low"], sign * row["high"]))
-    return f"{four_digits(low)} to {four_digits(high)}"
+_SIDES = {"saving": ("model", "against"), "difference": ("first", "second")}
+
+
+def _by_how_much(low: float, high: float, sure: bool, other: str, unit: str, per: str = "per case") -> str:
+    "What one saves against another, between these ends: cheaper, dearer, or nobody knows."
+    if not sure:
+        cheaper = f"is between {_paid(high, unit)} cheaper and {_paid(-low, unit)} dearer {per} than {other}"
+        return f"{cheaper}: no clear winner"
+    by = f"{_two(min(abs(low), abs(high)))} to {_paid(max(abs(low), abs(high)), unit)}"
+    return f"saves {by} {per} against {other}" if high > 0 else f"costs {by} more {per} than {other}"
+
+
+def _ends(row) -> str:
+    "The ends of an interval."
+    return f"{four_digits(row['low'])} to {four_digits(row['high'])}"
 
 # %% ../nbs/58_page.ipynb #d9353caa
 @result
@@ -322,40 +350,35 @@ def _map_in_words(found: Robustness) -> str:
     near = np.abs(np.log(found.cost_ratios / ratio)).argmin()
     clear = found.sure[near, np.abs(logit(found.prevalences) - logit(prevalence)).argmin()]
     return (
-        f"If a miss costs {ratio:.3g} times a false alarm and {100 * prevalence:.3g} % are positive, "
+        f"If a miss costs {_two(ratio)} false alarms and {_two(100 * prevalence)} % are positive, "
         f"{found.names[found.changes[0]]} is the cheapest{', and its lead is clear' * bool(clear)}. "
         f"{_what_changes(found.names, found.at, found.changes)} "
-        f"What matters is cost ratio times odds, here {ratio * prevalence / (1 - prevalence):.3g}: "
+        f"What matters is cost ratio times odds, here {_two(ratio * prevalence / (1 - prevalence))}: "
         "half the one and twice the other give the same answer. "
         f"Each model decides anew at each setting{f' by the rule {rules}' if rules else ''}."
     )
 
 
-def _what_changes(names: Any, at: tuple, changes: tuple) -> str:
+def _what_changes(names: Any, at: tuple, changes: tuple, than: str = "the cheapest") -> str:
     "The cost ratios and prevalences beyond which another choice is the cheapest, in a sentence."
     here, others = changes
-    ratio, prevalence = f"(here {_round(at[0])})", f"(here {_round(100 * at[1])} %)"
+    ratio, prevalence = f"(today {_two(at[0])})", f"(today {_two(100 * at[1])} %)"
 
     def share(times) -> str:
         odds = times * at[1] / (1 - at[1])
-        return f"{_round(100 * odds / (1 + odds))} %"
+        return f"{_two(100 * odds / (1 + odds))} %"
 
     if not others:
-        wide = f"cost ratio from {_round(at[0] / 100)} to {_round(100 * at[0])} {ratio}"
-        often = f"prevalence from {share(0.01)} to {share(100)} {prevalence}"
-        return f"At every {wide}, and at every {often}, {names[here]} stays the cheapest."
-    side = {factor: "above" if factor > 1 else "below" for factor in others}
-    there = " or ".join(f"{side[times]} about {_round(times * at[0])}" for times in others)
-    often = " or ".join(f"{side[times]} about {share(times)}" for times in others)
-    each = ", ".join(f"{names[other]} {side[times]}" for times, other in others.items())
+        wide = f"a miss costs {_two(at[0] / 100)} to {_two(100 * at[0])} false alarms {ratio}"
+        often = f"{share(0.01)} to {share(100)} of the cases are positive {prevalence}"
+        return f"{names[here]} stays {than} wherever {wide}, and wherever {often}."
+    side = {factor: "more" if factor > 1 else "less" for factor in others}
+    price = " or ".join(f"{side[times]} than {_two(times * at[0])}" for times in others)
+    often = " or ".join(f"{side[times]} than {share(times)}" for times in others)
     who = [*dict.fromkeys(names[other] for other in others.values())]
-    then = f"{who[0]} would be the cheapest" if len(who) == 1 else f"another would be the cheapest: {each}"
-    return f"At a cost ratio {there} {ratio}, or a prevalence {often} {prevalence}, {then}."
-
-
-def _round(value: float) -> str:
-    "Three digits, without an exponent."
-    return f"{float(f'{value:.3g}'):,.10g}"
+    each = " and ".join(f"{names[other]} (where it is {side[times]})" for times, other in others.items())
+    said = f"{who[0] if len(who) == 1 else each} would be {than}"
+    return f"{said} if a miss cost {price} false alarms {ratio}, or if {often} of the cases were positive {prevalence}."
 
 # %% ../nbs/58_page.ipynb #4468a8e9
 class Line(NamedTuple):
@@ -480,9 +503,10 @@ def _axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.n
     return ratios, prevalences
 
 # %% ../nbs/58_page.ipynb #55ne0002
-def _nearest_changes(report) -> tuple[int, dict]:
+def _nearest_changes(report, rival: int | None = None) -> tuple[int, dict]:
     """The number of the cheapest at the report's setting, the models' first, then the constant decisions',
-    and the nearest factors of cost ratio times odds, below and above, at which another is -> its number.
+    and the nearest factors of cost ratio times odds, below and above, at which another, or a `rival`, is
+    cheaper -> its number.
     """
     case, factor = report._case, np.geomspace(1e-2, 1e2, 401)
     product = factor * case.costs.cost_ratio * case.priors[1] / (1 - case.priors[1])
@@ -492,6 +516,8 @@ def _nearest_changes(report) -> tuple[int, dict]:
     cost = np.stack([product, np.ones_like(product), *costs])
     winner = cost.argmin(0)  # a tie goes to the constant decision
     here, changes = winner[200], {}
+    if rival is not None:
+        winner = np.where(cost[(rival + 2) % len(cost)] < cost[here], (rival + 2) % len(cost), here)
     other = np.flatnonzero(winner != here)
     for beyond, step in ((other[other < 200][-1:], 1), (other[other > 200][:1], -1)):
         for k in beyond:  # where both lines meet, straight between the points
@@ -663,7 +689,51 @@ def _change(report) -> str:
         return f"This is not known: {why}."
     at = report._case.costs.cost_ratio, float(report._case.priors[1])
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
-    return _what_changes(names, at, report._once("change", lambda: _nearest_changes(report)))
+    changes = report._once("change", lambda: _nearest_changes(report))
+    said = _what_changes(names, at, changes)
+    if not v.today or v.today in (names[other] for other in changes[1].values()):
+        return said
+    beside = _what_changes(names, at, _nearest_changes(report, names.index(v.today)), f"cheaper than {v.model}")
+    return f"{said} {beside}" if v.model == names[changes[0]] else said
+
+
+def _amount_words(report, unit: str = "") -> list[str]:
+    "What the cheapest model costs if its errors do not depend on the amounts, where a test could have noticed."
+    case, mains = report._mains
+    entry = next(e for e in mains if e.model == report.best.loc[0, "model"])
+    found = None if case.own is None else amount_scenario(case, entry, report.confidence)
+    if found is None or report._case.capacity is not None:
+        return []
+    low, high, low_rising, high_rising, p, power = found
+    return [
+        f"If errors do not depend on the amount, {entry.model} costs {_two(low)} to {_paid(high, unit)} per case. "
+        f"A test of that finds nothing (p = {_two(p)}); it would notice a risk that rises as the square root of "
+        f"the amount in {100 * power:.0f} of 100 such samples, and then a case costs {_two(low_rising)} to "
+        f"{_paid(high_rising, unit)}."
+    ]
+
+
+def _range_words(report, unit: str = "") -> list[str]:
+    "Least and largest cost of each model where costs are ranges, and who is the cheapest in between."
+    ranges, table = report._case.ranges, report.scenarios
+    if not ranges:
+        return []
+    corners = [*dict.fromkeys(table["scenario"])][: 2 ** len(ranges)]
+    inside = table[table["scenario"].isin(corners)]
+    ends = inside.groupby("model")["cost"].agg(["min", "max"]).loc[report.best["model"]]
+    each = ", ".join(f"{name} {_two(low)} to {_paid(high, unit)}" for name, low, high in ends.itertuples())
+    given = " and ".join(f"{name} {_two(low)} to {_two(high)}" for name, (low, high) in ranges.items())
+    given += ", judged at the middle"
+    found = inside[inside["regret"] == 0].groupby("model")["scenario"].agg("; ".join)
+    said = f"Over the ranges of the costs ({given}) a case costs {each}."
+    if len(ends) == 1:
+        return [said]
+    where = [f"{name} is the cheapest at {of}" for name, of in found.items()]
+    rivals = inside[inside["regret"] > 0]
+    clear = "clear" if rivals["told_apart"].all() else "not clear" if not rivals["told_apart"].any() else "clear in part"
+    if len(found) == 1:
+        return [f"{said} {found.index[0]} is the cheapest at every corner; its lead is {clear}."]
+    return [f"{said} {', '.join(where)}; the lead is {clear}."]
 
 # %% ../nbs/58_page.ipynb #cbcd0201
 def caveats(case: Any, mains: list, calibrated: Any, between: Any) -> list[str]:
@@ -773,7 +843,9 @@ def scenario_words(report: Any) -> list[str]:
     >>> scenario_words(report)[0][:45]
     'Under other costs, each model by its rule: sh'
     """
-    table = report.scenarios
+    ranges, table = report._case.ranges, report.scenarios
+    if ranges:  # their corners come first, and have words of their own
+        table = table[~table["scenario"].isin([*dict.fromkeys(table["scenario"])][: 2 ** len(ranges)])]
     if not len(table):
         return []
     best = table.groupby("scenario", sort=False).first()
@@ -866,12 +938,11 @@ def grave_first(notes: Any, say: Callable = str) -> list[str]:
 def _check(report, say: Callable = str) -> str:
     "The two gravest caveats."
     first, more = grave_first(report.notes, say)[:2], len(report.notes) - 2
-    if not first:
-        return "The report's own checks found nothing; are the samples like the cases to come?"
-    return " ".join(first) + (f" ({more} more in the notes.)" if more > 0 else "")
+    said = f" ({more} more in the notes.)" if more > 0 else ""
+    return f"{' '.join(first)}{said} Are these cases like those to come?".strip()
 
 
-def answers(report: Any, say: Callable = str) -> dict[str, str]:
+def answers(report: Any, say: Callable = str, unit: str = "") -> dict[str, str]:
     """The report in five answers.
 
     Parameters
@@ -880,6 +951,8 @@ def answers(report: Any, say: Callable = str) -> dict[str, str]:
         from `evaluate`
     say : callable, optional
         note -> its words
+    unit : str, default ""
+        of the costs, such as "euros"
 
     Returns
     -------
@@ -893,14 +966,15 @@ def answers(report: Any, say: Callable = str) -> dict[str, str]:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> answers(report)["What would change it"].partition(", or")[0]
-    'At a cost ratio below about 1 (here 10)'
+    'shy would be the cheapest if a miss cost less than 1 false alarms (today 10)'
     """
     columns = report.provenance.get("columns", "").removeprefix("Read from the table: ")
+    first, rest = _decide(report, unit)
     return {
         "Read": f"{columns} {_read(report)}".strip(),
-        "Verdict": _decide(report),
-        "How sure": " ".join([_sure(report), *constraint_words(report)]),
-        "What would change it": " ".join([_change(report), *scenario_words(report)]),
+        "Verdict": f"{first}. {rest}",
+        "How sure": " ".join([_sure(report, unit), *_amount_words(report, unit), *constraint_words(report)]),
+        "What would change it": " ".join([_change(report), *_range_words(report, unit), *scenario_words(report)]),
         "What to check": _check(report, say),
     }
 
@@ -925,7 +999,7 @@ def summary_lines(report: Any) -> list[str]:
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
     >>> summary_lines(report)[0].partition("(")[0]
-    'Read: 120 samples '
+    'Read: 120 cases, 33 % 1. Decisions are taken as they are.'
     """
     return [f"{question}: {answer}" for question, answer in answers(report).items()]
 
@@ -971,6 +1045,22 @@ def _for_the_record(report) -> DataFrame:
     return pandas().DataFrame(rows.items(), columns=["item", "what there is to say"])
 
 # %% ../nbs/58_page.ipynb #ee0d75a4
+def _plot_choices(report, ax, unit: str = ""):
+    "Cost of what one could do: each model by its declared rule, and the two cheapest decisions for everybody."
+    rungs = report._rungs.sort_values("cost", ascending=False, kind="stable")
+    constant = rungs[rungs["rule"] == "constant"]
+    kept = rungs[rungs["main"]].index.union(constant.index[-2:])
+    if report.today:
+        kept = kept.union(rungs.index[(rungs["model"] == report.today["model"]) & (rungs["rule"] != "oracle")])
+    rungs = rungs[rungs.index.isin(kept)].tail(12)
+    for k, row in enumerate(rungs.to_dict("records")):
+        _bar(ax, k, row, "cost", COLORS[0] if row["main"] else COLORS[3])
+    names = [f"{m}\n(today's rule)" if m == report._case.baseline else m for m in rungs["model"]]
+    paid = f"cost per case{f', {unit}' * bool(unit)}"
+    ax.set(yticks=range(len(names)), yticklabels=names, ylim=(-0.6, len(names) - 0.4), xlabel=paid)
+    ax.set_title(f"what a case costs, {percent(report.confidence)} intervals", fontsize=10)
+
+
 def _plot_ladder(report, ax):
     "Cost of every rung with its interval."
     rungs = short_ladder(report)
@@ -1117,6 +1207,7 @@ _TABLES = {  # what of the report stands on a page, under which title; report.ht
     "differences": "Differences, all of them held together",
     "best": "Which is the cheapest",
     "against_constant": "Against the best decision for everybody",
+    "approximate": "Approximate intervals beside them",
     "alternatives": "What the declared rule saves against others",
     "breakdown": "Where the money goes",
     "areas": "Area under the ROC curve",
@@ -1224,7 +1315,7 @@ def brief_html(report: Any) -> str:
     >>> from cost_eval.costs import CostMatrix
     >>> from cost_eval.report import evaluate
     >>> report = evaluate([0, 1] * 40, {"m": [0, 1] * 40}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> brief_html(report).startswith("<p>Read: 80 samples (0 50 %, 1 50 %).")
+    >>> brief_html(report).startswith("<p>Read: 80 cases, 50 % 1.")
     True
     """
     said = "".join(f"<p>{escape(line)}</p>\n" for line in summary_lines(report))
@@ -1253,52 +1344,40 @@ def panel_image(report: Any, panel: str) -> bytes:
     >>> panel_image(report, "ladder")[1:4]
     b'PNG'
     """
+    rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
+    return _image(lambda ax: draw_panel(report, panel, ax), max(3.4, 1 + 0.24 * rungs))
+
+
+def _image(draw: Callable, height: float) -> bytes:
+    "What is drawn on one panel, as PNG."
     figure_class = optional_import("matplotlib.figure", extra="book").Figure
     buffer = io.BytesIO()
-    rungs = min(len(report.ladder), 30) if panel == "ladder" else 0
     with optional_import("matplotlib", extra="book").rc_context(STYLE):
-        figure = figure_class(figsize=(4.8, max(3.4, 1 + 0.24 * rungs)))
-        draw_panel(report, panel, figure.subplots())
+        figure = figure_class(figsize=(4.8, height))
+        draw(figure.subplots())
         figure.savefig(buffer, format="png", dpi=180, metadata={"Software": None})
     return buffer.getvalue()
 
 
-def _picture(report, panel: str) -> dict:
-    "A panel inside the page."
-    data, words = base64.b64encode(panel_image(report, panel)).decode(), PANELS[panel][1]
+def _picture(image: bytes, words: str) -> dict:
+    "A picture inside the page."
+    data = base64.b64encode(image).decode()
     return {"alt": words, "src": f"data:image/png;base64,{data}", "words": f"{words[0].upper()}{words[1:]}."}
 
 
 _TITLE = "What the predictions cost"
+_CHOICES = "cost of each model, and of the same decision for everybody, with intervals"
 
 
-def _card(report, currency: str, per_year: float | None) -> dict:
-    "The verdict in short: what to do, at which cut, at what cost, what it saves a year, how sure that is."
-    v, cut, level = _verdict(report), _cut(report), percent(report.confidence)
-
-    def money(value) -> str:
-        return f"{four_digits(value)} {currency}".strip()
-
-    unsure, none = f"Undecided between {v.model} and {v.naive}", f"Use no model: {v.naive}"
-    open_ = f"Use {v.model} rather than {v.next}" if v.apart else "No verdict"
-    do = {"use": f"Use {v.model}", "unsure": unsure, "no verdict": open_}.get(v.state, none)
-    facts = []
-    if np.isfinite(cut):
-        facts.append((f"decide {report.decisions[1]}", f"from {four_digits(cut)} on", ""))
-    if v.state in ("use", "unsure"):
-        facts.append(("cost per case", money(v.cost), f"{money(v.low)} to {money(v.high)} ({level})"))
-    facts.append((f"cost of {v.naive}", money(v.naive_cost), "per case"))
-    if v.state in ("no need", "no verdict"):
-        return {"do": do, "facts": facts}
-    table = report.against_constant
-    low, high = table.loc[table["model"] == v.model, ["low", "high"]].iloc[0]
-    if per_year is not None and v.state != "no model":
-        saved = f"{money(per_year * low)} to {money(per_year * high)} ({level})"
-        cases = f"saved a year{', if above 0' * bool(low <= 0)}: {saved} on {four_digits(per_year)} cases"
-        facts.append((f"{v.model} against {v.naive}", f"{money(per_year * v.saving)} a year", cases))
-    sure = "told apart" if v.state == "use" or low * high > 0 else "not told apart"
-    facts.append(("how sure", f"{sure} from {v.naive}", "conservative line"))
-    return {"do": do, "facts": facts}
+def _a_year(report, unit: str, per_year: float | None) -> str:
+    "What the verdict saves in a year, against today's rule or else the best decision for everybody."
+    v, table = _verdict(report), report.against_constant
+    if per_year is None or v.state not in ("use", "unsure"):
+        return ""
+    row = table[(table["model"] == v.model) & (table["against"] == (v.today or v.naive))].iloc[0]
+    other = f"today's rule ({v.today})" if v.today else v.naive
+    ends = per_year * row["low"], per_year * row["high"], row["told_apart"]
+    return f"On {per_year:,.10g} cases, {v.model} {_by_how_much(*ends, other, unit, 'a year')}."
 
 
 def web_page(report: Any, title: str | None, currency: str, per_year: float | None) -> str:
@@ -1335,15 +1414,16 @@ def web_page(report: Any, title: str | None, currency: str, per_year: float | No
         per_year = float(check_range(per_year, "per_year", 0, shape=()))
     jinja = optional_import("jinja2", extra="book")
     make = jinja.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string
-    first, *others = panels_of(report)
+    unit, others = str(currency), panels_of(report)
     return make(resources.files("cost_eval").joinpath("report.html").read_text("utf-8")).render(
         title=_TITLE if title is None else title,
-        answers=answers(report),
-        card=_card(report, str(currency), per_year),
-        first=_picture(report, first),
+        answers=answers(report, unit=unit),
+        do=_decide(report, unit)[0],
+        a_year=_a_year(report, unit, per_year),
+        first=_picture(_image(lambda ax: _plot_choices(report, ax, unit), 2.6), _CHOICES),
         map=report.robustness().words() if "map" in others else "",
         caveats=grave_first(report.notes) or [_check(report)],
-        pictures=[_picture(report, panel) for panel in others],
+        pictures=[_picture(panel_image(report, panel), PANELS[panel][1]) for panel in others],
         tables=[{"title": name, "rows": frame_html(frame)} for name, frame in sections(report)],
     )
 

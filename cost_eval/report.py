@@ -84,6 +84,8 @@ class _Case(Losses):
     confidence: float = field(default=0.95, kw_only=True)
     capacity: Any = field(default=None, kw_only=True)
     require: Any = field(default=None, kw_only=True)  # what decisions must keep to, read
+    baseline: Any = field(default=None, kw_only=True)  # what is in use today: a model, or "always x"
+    ranges: Any = field(default=None, kw_only=True)  # least and largest of each cost that is a range
     scenarios: Any = field(default=(), kw_only=True)  # (name, costs, those of all rows if labels are missing)
 
 
@@ -105,7 +107,7 @@ def _case_of(
 def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None) -> tuple[CrossFit, _Case]:
     "Folds, calibrations and samples at other costs, `whole` those of all rows if some have no label."
     at = fits.at_costs(_by_ids(costs, order, fits.samples))
-    how = {name: getattr(case, name) for name in ("heaviest", "method", "require")}
+    how = {name: getattr(case, name) for name in ("heaviest", "method", "require", "baseline", "ranges")}
     how |= {"largest": None if at.samples.own is None else case.largest, "all_costs": whole}
     return at, _case_of(at.samples, priors, case.capacity, case.confidence, rng, **how)
 
@@ -287,16 +289,23 @@ def _by_ids(costs, order: _Order | None, samples: Samples):
     return ExampleCosts.from_array(own.array[order.rows], classes=own.classes, decisions=own.decisions)
 
 
+def _everybody(case: _Case) -> list[Decided]:
+    "Each decision taken for everybody."
+    rows, labels = len(case.y), case.costs.decisions
+    every = enumerate(labels)
+    return [Decided(f"always {label}", "constant", np.full(rows, j, np.intp), can=j) for j, label in every]
+
+
 def _constant_entries(case: _Case) -> list[Decided]:
-    "Each decision taken for everybody, as far as a capacity, or what is required, allows that."
-    columns = [0] if case.capacity is not None else range(case.costs.shape[1])
-    labels = case.costs.decisions
-    everybody = [(j, np.full(len(case.y), j, np.intp)) for j in columns]
-    if case.require is not None:
-        weight = case.class_weights if case.shifted else 1.0
-        kept = [all(one.met(case.cells(d), weight) for one in case.require) for _, d in everybody]
-        everybody = [one for one, good in zip(everybody, kept) if good] or everybody
-    return [Decided(f"always {labels[j]}", "constant", decided, can=j) for j, decided in everybody]
+    "The same, as far as a capacity, or what is required, allows that."
+    everybody = _everybody(case)
+    if case.capacity is not None:
+        return everybody[:1]
+    if case.require is None:
+        return everybody
+    weight = case.class_weights if case.shifted else 1.0
+    kept = [all(one.met(case.cells(e.decisions), weight) for one in case.require) for e in everybody]
+    return [e for e, good in zip(everybody, kept) if good] or everybody
 
 
 def _oracle(case: _Case, samples: Samples) -> Decided:
@@ -384,11 +393,24 @@ def _differences(case: _Case, mains: list[Decided]):
     return table.assign(cheaper=np.where(d < 0, one, np.where(d > 0, other, ""))), found.notes
 
 
+def _rivals(case: _Case, mains: list[Decided]) -> list[tuple]:
+    "Each model with the best constant decision, and with what is in use today where that is another one."
+    naive, today = _naive(case), _in_use(case, mains)
+    others = [] if today is None or today.model == naive.model else [e for e in mains if e.model != today.model]
+    return [*((e, naive) for e in mains), *((e, today) for e in others)]
+
+
+def _in_use(case: _Case, mains: list[Decided]) -> Decided | None:
+    "What is in use today, by the rule that was declared, if that was said."
+    every = [*mains, *_everybody(case)]
+    return next((e for e in every if e.model == case.baseline), None)
+
+
 def _savings(case: _Case, pairs: list):
     "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
     asked = []
     for e, o in pairs:
-        against = o.model if o.rule == "constant" else o.rule
+        against = o.rule if o.model == e.model else o.model
         asked.append(case.minus(o, e)._replace(model=e.model, part=e.rule, against=against))
     found = ask(asked, confidence=case.confidence, jointly=True)
     return _frame(found, model="model", rule="part", against="against", saving="estimate")
@@ -409,10 +431,10 @@ def _alternatives(case: _Case, entries: list[Decided]):
 
 def _approximate_lines(case: _Case, mains: list[Decided]):
     "The approximate lines of costs, of savings against the best constant decision, and of differences."
-    naive, tables = _naive(case), []
+    tables, pairs = [], _rivals(case, mains)
     asked = {
         "cost": [case.asks(e) for e in mains],
-        "saving": [case.minus(naive, e)._replace(model=e.model, against=naive.model) for e in mains],
+        "saving": [case.minus(o, e)._replace(model=e.model, against=o.model) for e, o in pairs],
         "difference": differences(case, mains),
     }
     for question, each in asked.items() if len(mains) > 1 else [*asked.items()][:2]:
@@ -545,6 +567,39 @@ _SCENARIOS = (
 )
 
 
+def _read_ranges(costs) -> tuple:
+    "Costs with the middle of each range, and the ranges: outcome -> least and largest."
+    if not isinstance(costs, Mapping) or "fp" not in costs:
+        return costs, {}
+    ranges = {}
+    for name, cost in costs.items():
+        if isinstance(cost, tuple) and len(cost) == 2:
+            low, high = check_range(cost, f"costs[{name!r}]", 0, ends="[)", shape=(2,))
+            if low > high:
+                raise ValueError(f"costs[{name!r}]: a range from {low:g} down to {high:g}; turn it round")
+            ranges[name] = float(low), float(high)
+    middle = {name: (low * high) ** 0.5 if low else high / 2 for name, (low, high) in ranges.items()}
+    return {**costs, **middle}, ranges
+
+
+def _at_corners(costs, ranges: dict) -> dict:
+    "The costs at each corner of the box of ranges, by what is written there."
+    corners = product(*([(name, end) for end in ends] for name, ends in ranges.items()))
+    found = [dict(corner) for corner in corners] if ranges else []
+    return {", ".join(f"{k} {v:g}" for k, v in at.items()): {**costs, **at} for at in found}
+
+
+def _read_baseline(baseline, samples: Samples):
+    "The name of what is in use today: a model's, or that of a decision for everybody."
+    if baseline is None:
+        return None
+    named = [*samples.models, *(f"always {label}" for label in samples.costs.decisions)]
+    found = [name for name in named if str(baseline) in (name, name.removeprefix("always "))]
+    if not found:
+        raise ValueError(f"baseline: {baseline!r} is no model and no decision; there are {named}")
+    return found[0]
+
+
 def _read_scenarios(scenarios, counting=None) -> tuple:
     "(name, costs, as for `_case_of` costs of all rows if some have no label) of each."
     if scenarios is None:
@@ -605,7 +660,8 @@ class Report(Result):
         all pairs of models, first minus second: intervals that hold together, p-values adjusted for all
         pairs, `told_apart` where the p-value is below 1 - confidence
     against_constant : DataFrame
-        what each model saves against the best decision for everybody, held together
+        what each model saves against the best decision for everybody, and against what is in use today where
+        that was said, all held together
     groups : DataFrame
         cost of each model in each group, at the group's own shares of the classes and at the deployment's
         priors, and rates of errors; empty without groups
@@ -683,6 +739,16 @@ class Report(Result):
     def _every(self) -> tuple[_Case, list[Decided], Decided]:
         "What each model decides by every rule that it can follow, and the oracle; equal rows counted."
         return self._once("every", lambda: _all_rules(self))
+
+    @property
+    def today(self) -> dict:
+        "What is in use today, if that was said: its name, its cost per case, and its interval; else empty."
+        case, mains = self._mains
+        found = _in_use(case, mains)
+        if found is None:
+            return {}
+        ends = ask([case.asks(found)], confidence=self.confidence)
+        return {"model": found.model, "cost": ends.estimate[0], "low": ends.low[0], "high": ends.high[0]}
 
     @property
     def costs(self) -> CostMatrix:
@@ -959,6 +1025,7 @@ def evaluate(
     largest: float | None = None,
     ids: Labels | None = None,
     scenarios: Mapping[str, Costs] | None = None,
+    baseline: Any = None,
     folds: int | Labels = 5,
     method: str = "auto",
     draws: int | None = None,
@@ -981,7 +1048,9 @@ def evaluate(
         name -> decisions, posteriors or scores, as `Decisions`, `Posteriors`, `Scores` or bare arrays, which
         are taken for what they look like (`read_samples`); one array is a model called "model"
     costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
-        (K, M), lower is better, any decisions beside the classes; or a matrix per sample; or dict(fp=, fn=)
+        (K, M), lower is better, any decisions beside the classes; or a matrix per sample; or dict(fp=, fn=).
+        A cost of such a dict may be a range, dict(fp=1, fn=(5, 20)): models are judged at its geometric
+        mean, `.scenarios` has its ends, and the summary says whether the cheapest model changes in between
     rule : str or mapping, default "calibrated"
         one of `RULES` for all models, or {model: rule}
     positive : label, optional
@@ -1023,6 +1092,9 @@ def evaluate(
         name -> costs of the same classes and decisions, in any form and all in one unit of money, {"risk":
         costs, "sales": costs}: which model is the cheapest under each, and what the others lose there, is
         in `.scenarios`; the report itself decides by `costs`
+    baseline : str or label, optional
+        what is in use today: one of the models, or a decision that everybody gets. Savings and verdict then
+        speak of it beside the best decision for everybody
     folds : int or array_like, default 5
         how many folds the rule is fitted on, or (N,) a fold each: those in which the models themselves were
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
@@ -1064,7 +1136,8 @@ def evaluate(
     given: dict = {"sample_weight": sample_weight, "clusters": clusters, "groups": groups, "ids": ids}
     given["costs_known"] = costs_known
     said, counting = list[str](), None
-    units: dict = {"heaviest": heaviest, "largest": largest, "method": method}
+    costs, ranges = _read_ranges(costs)
+    units: dict = {"heaviest": heaviest, "largest": largest, "method": method, "ranges": ranges}
     if propensity is not None:  # nothing but weights, which say what a unit may weigh, too
         rows = {"y_true": y_true, "propensity": propensity, "sample_weight": sample_weight}
         same_rows(**rows, models=models, costs=costs)
@@ -1076,8 +1149,9 @@ def evaluate(
             f"{len(part.rows)} of {len(counting)} samples have a label; each stands for one over its "
             "probability of having been labelled, which is taken as known."
         )
-    units["scenarios"] = _read_scenarios(scenarios, counting)
+    units["scenarios"] = _read_scenarios({**_at_corners(costs, ranges), **(scenarios or {})} or scenarios, counting)
     samples = read_samples(y_true, models, costs, positive=positive, **given)
+    units["baseline"] = _read_baseline(baseline, samples)
     rng = 0 if rng is None else rng
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
     samples.meet("folds", folds)
@@ -1128,7 +1202,7 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
         best=_best(few, mains, rungs, errors),
         winner=winner,
         differences=differences,
-        against_constant=_savings(few, list(product(mains, [_naive(few)]))),
+        against_constant=_savings(few, _rivals(few, mains)),
         groups=_group_table(few, mains),
         constraint=_constraint(case, fits, every, priors),
         scenarios=_scenarios(case, fits, declared, priors, order),

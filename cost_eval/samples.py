@@ -29,6 +29,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy import stats
+from scipy.special import expit, logit
 
 from cost_eval.core import (
     Note,
@@ -115,6 +116,36 @@ class Posteriors(Result):
     classes: Any = field(default=None, kw_only=True)
     priors: Any = field(default=None, kw_only=True, repr=False)
     kind: ClassVar[str] = "posteriors"
+
+    @classmethod
+    def from_llr(cls, llr: Vector, *, prevalence: float = 0.5) -> Posteriors:
+        """Of natural log-likelihood ratios of the positive class, as speaker recognition has them.
+
+        Parameters
+        ----------
+        llr : array_like
+            (N,) log p(x | positive) / p(x | negative)
+        prevalence : float, default 0.5
+            at which they become posteriors; rule "bayes" moves them from there to the deployment
+
+        Returns
+        -------
+        Posteriors
+            (N, 2), negative first
+
+        Raises
+        ------
+        ValueError
+            For llr that are no numbers, and a prevalence outside of (0, 1).
+
+        Examples
+        --------
+        >>> Posteriors.from_llr([0.0, 2.0]).values.round(3).tolist()
+        [[0.5, 0.5], [0.119, 0.881]]
+        """
+        share = check_range(prevalence, "prevalence", 0, 1, shape=())
+        odds = check_range(llr, "llr", ends="[]") + logit(share)
+        return cls(np.stack([expit(-odds), expit(odds)], -1), priors=share)
 
     def frame_columns(self) -> dict:
         "A column for each class."
@@ -531,7 +562,11 @@ class Labelled(Result):
 
 
 def labelled_rows(
-    y_true: Labels, propensity: float | Vector | None = None, *, sample_weight: Vector | None = None
+    y_true: Labels,
+    propensity: float | Vector | None = None,
+    *,
+    sample_weight: Vector | None = None,
+    unknown: Any = None,
 ) -> Labelled:
     """The samples that have a label, with the weights that make them stand for all.
 
@@ -544,6 +579,8 @@ def labelled_rows(
         None: it is the same for all
     sample_weight : array_like, optional
         (N,) weights that the samples have anyway
+    unknown : label, optional
+        what stands for labels where none at all is known; None: that is refused
 
     Returns
     -------
@@ -569,9 +606,9 @@ def labelled_rows(
     chance = check_1d(chance, "propensity", len(array)) if np.ndim(chance) else np.full(len(array), chance)
     weight = (1.0 if given is None else given) / chance
     rows = np.flatnonzero(~_missing(array) & (weight > 0))
-    if not len(rows):
+    if not len(rows) and unknown is None:
         raise ValueError(f"y_true: none of the {np.count_nonzero(weight)} labels is known; look some up")
-    labels = np.full(len(array), array[rows[0]], object)
+    labels = np.full(len(array), array[rows[0]] if len(rows) else unknown, object)
     labels[rows] = array[rows]
     own = row_labels(y_true)
     labels = labels if own is None else pandas().Series(labels, own)

@@ -11,15 +11,15 @@ from typing import Literal, NamedTuple
 from .core import Axes, Labels, Matrix, Priors, VBox, Vector
 
 # %% auto #0
-__all__ = ['roc_auc', 'AucInterval', 'auc_interval', 'equal_error_rate', 'plot_cost_curve', 'soft_expected_cost',
-           'soft_expected_cost_gradient', 'explore_two_scores']
+__all__ = ['roc_auc', 'AucInterval', 'auc_interval', 'equal_error_rate', 'min_dcf', 'act_dcf', 'cllr', 'plot_cost_curve',
+           'soft_expected_cost', 'soft_expected_cost_gradient', 'explore_two_scores']
 
 # %% ../nbs/12_scores.ipynb #sco00002
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr, ndtri, rel_entr
 
-from .confusion import BinaryCounts, threshold_counts
+from .confusion import BinaryCounts, confusion_counts, threshold_counts
 from cost_eval.core import (
     check_1d,
     check_binary,
@@ -34,8 +34,8 @@ from cost_eval.core import (
     power_of_two,
     same_rows,
 )
-from .costs import CostMatrix, Costs
-from .decisions import hull_vertices
+from .costs import CostMatrix, Costs, as_costs
+from .decisions import bayes_threshold, hull_vertices
 from .metrics import normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
 from .plotting import live_figure, readable, sliders_of
@@ -263,6 +263,138 @@ def _hull_crossing(tp, fp):
 
 
 _EER = {"interpolate": _crossing, "hull": _hull_crossing}
+
+# %% ../nbs/12_scores.ipynb #dcf00003
+def min_dcf(
+    y_true: Labels, scores: Vector, costs: Costs, *, priors: Priors, sample_weight: Vector | None = None
+) -> float:
+    """Minimum detection cost: the normalized expected cost at the threshold that is best on these samples.
+
+    The minDCF of speaker verification and of the NIST evaluations, divided by the cost of the better
+    constant decision. Known afterwards: no system was ever decided by this threshold.
+
+    Parameters
+    ----------
+    y_true : array (N,)
+        binary labels, 1 is the target
+    scores : array (N,)
+        larger for targets; log-likelihood ratios or any other scores
+    costs : CostMatrix, array (2, 2) or mapping
+        of a miss and a false alarm: dict(fp=1, fn=1)
+    priors : float or array (2,)
+        the effective prior of a target, such as .01
+    sample_weight : array (N,), optional
+        not negative
+
+    Returns
+    -------
+    float
+        between 0 and 1, to be minimised
+
+    Raises
+    ------
+    ValueError
+        unless both classes occur
+
+    References
+    ----------
+    N. Brummer and J. du Preez, Computer Speech and Language 20, 2006.
+
+    Examples
+    --------
+    >>> min_dcf([0, 0, 0, 1, 1], [-3, -1, 2, 1, 4], dict(fp=1, fn=1), priors=.5)
+    0.3333333333333333
+    """
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
+    _roc(y_true, scores, sample_weight)
+    tables = threshold_counts(y_true, scores, sample_weight=sample_weight).counts.to_matrix()
+    return float(normalized_expected_cost(tables, as_costs(costs), priors=priors).min())
+
+
+def act_dcf(
+    y_true: Labels, llr: Vector, costs: Costs, *, priors: Priors, sample_weight: Vector | None = None
+) -> float:
+    """Actual detection cost: the normalized expected cost of Bayes decisions by log-likelihood ratios.
+
+    What it exceeds `min_dcf` by is the price of poor calibration at these costs.
+
+    Parameters
+    ----------
+    y_true : array (N,)
+        binary labels, 1 is the target
+    llr : array (N,)
+        natural logarithm of p(x | target) / p(x | other)
+    costs : CostMatrix, array (2, 2) or mapping
+        of a miss and a false alarm: dict(fp=1, fn=1)
+    priors : float or array (2,)
+        the effective prior of a target
+    sample_weight : array (N,), optional
+        not negative
+
+    Returns
+    -------
+    float
+        not negative, to be minimised; above 1 a constant decision is cheaper
+
+    Raises
+    ------
+    ValueError
+        unless both classes occur
+
+    Examples
+    --------
+    >>> act_dcf([0, 0, 0, 1, 1], [-3, -1, 2, 1, 4], dict(fp=1, fn=1), priors=.5)
+    0.3333333333333333
+    """
+    same_rows(y_true=y_true, llr=llr, sample_weight=sample_weight)
+    _roc(y_true, llr, sample_weight)
+    costs = as_costs(costs)
+    cut = bayes_threshold(costs, log_odds=True) - logit(check_priors(priors, 2)[1])
+    decided = check_scores(llr, len(np.asarray(y_true))) >= cut
+    table = confusion_counts(check_binary(y_true), decided, sample_weight=sample_weight)
+    return float(normalized_expected_cost(table, costs, priors=priors))
+
+
+def cllr(y_true: Labels, llr: Vector, *, sample_weight: Vector | None = None) -> float:
+    """Cost of log-likelihood ratios, in bits: 0 is perfect, 1 says nothing (an llr of 0 for everybody).
+
+    The cross-entropy at a prior of one half, both classes alike, divided by log 2.
+
+    Parameters
+    ----------
+    y_true : array (N,)
+        binary labels, 1 is the target
+    llr : array (N,)
+        natural logarithm of p(x | target) / p(x | other)
+    sample_weight : array (N,), optional
+        not negative
+
+    Returns
+    -------
+    float
+        not negative, to be minimised
+
+    Raises
+    ------
+    ValueError
+        unless both classes occur
+
+    References
+    ----------
+    N. Brummer and J. du Preez, Computer Speech and Language 20, 2006, eq. (14).
+
+    Examples
+    --------
+    >>> cllr([0, 1, 1], [0, 0, 0])
+    1.0
+    """
+    same_rows(y_true=y_true, llr=llr, sample_weight=sample_weight)
+    _roc(y_true, llr, sample_weight)
+    y = check_binary(y_true)
+    values = check_scores(llr, len(y))
+    weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
+    bits = np.logaddexp(0, np.where(y, -values, values)) / np.log(2)
+    return float(np.mean([np.average(bits[y == k], weights=weight[y == k]) for k in (False, True)]))
 
 # %% ../nbs/12_scores.ipynb #df131bcd
 def plot_cost_curve(
