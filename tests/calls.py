@@ -293,7 +293,7 @@ def dressed(value, dress):
 def on_dask(function, *args, **options):
     "A function of the names of columns, given the columns."
     import dask.dataframe as dd
-    rows, columns = len(args[0]), {}
+    rows, columns = len([*args, *options.values()][0]), {}
 
     def named(array):
         if len(array) != rows:
