@@ -448,6 +448,7 @@ class BinaryCounts(Result):
         ValueError
             For any other label (say `y == positive_label`) and for lengths that differ.
         """
+        same_rows(y_true=y_true, decisions=decisions, sample_weight=sample_weight)
         y = check_binary(y_true, "y_true")
         d = check_binary(decisions, "decisions", len(y))
         return confusion_counts(y, d, classes=[False, True], sample_weight=sample_weight).binary()

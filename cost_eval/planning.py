@@ -44,7 +44,6 @@ from cost_eval.core import (
     encode,
     generator,
     labelled,
-    numbered,
     pandas,
     percent,
     paired_losses,
@@ -792,11 +791,14 @@ def check_rule(
     if not isinstance(rule, DecisionRule):
         raise ValueError(f"rule: a DecisionRule is needed, as of fit_rule(...), got {rule!r:.60}")
     confidence = check_confidence(confidence)
+    rows = {"y_true": y_true, "values": values, "sample_weight": sample_weight, "clusters": clusters}
+    same_rows(**rows, costs=costs)
     y, decided, paid, bounds = _new_rows(rule, y_true, values, costs, clusters, largest)
-    same_rows(y_true=y, sample_weight=sample_weight, clusters=clusters)
     weighed = sample_weight is not None or clusters is not None
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
-    unit = np.arange(len(y)) if clusters is None else numbered(check_1d(clusters, "clusters", len(y)))[1]
+    unit = np.arange(len(y)) if clusters is None else check_numbered(clusters, "clusters", len(y))[1]
+    counting = np.flatnonzero(weight)
+    y, decided, paid, weight, unit = (column[counting] for column in (y, decided, paid, weight, unit))
     if heaviest is not None:
         if not weighed:
             raise ValueError("heaviest: without weights and clusters each row weighs 1; leave it out")

@@ -136,7 +136,6 @@ TAKEN = {
                     "one number a class, a label a row"),
     **dict.fromkeys(("attainable.costs", "as_costs.y_true"), "only counted: there are no rows"),
     **{f"{name}.decisions": "labels of a table" for name in ("CostMatrix", "ConfusionCounts", "JointCounts")},
-    "check_rule.clusters": "a missing one is a cluster of its own here, without a word",
     **dict.fromkeys(("prediction_powered.y_true", "bounds_without_labels.y_true", "labelled_rows.y_true"),
                     "labels that are missing are what it is for"),
     **{f"spearman_moments.{n}": "a cached function of whole numbers" for n in ("n", "n0", "n_draws")},
