@@ -1171,8 +1171,8 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     paper prints is the same; ours differ by at most four of their standard errors (by nothing if they follow
     by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
     What an outcome was decided by (margin, tolerance, resolution, the number of a cause, the range) is the same
-    to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words: how,
-    basis and finding of every row, the note of one that follows by arithmetic.
+    to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words: how
+    of every row, basis and finding where the budget makes no difference, a note that follows by arithmetic.
     Of a heat map the number of cells of each outcome is the same.
 
     Parameters
@@ -1218,8 +1218,8 @@ def _off(both, budgets) -> dict:
     for name in ("margin", "tolerance", "resolution", "with_cause", "low", "high"):
         one, other = (side[name].astype(float).fillna(-1.0) for side in sides)
         decided[name] = alike & ((one - other).abs() > within * other.abs() + 1e-9)
-    said = {name: met & (now[name] != before[name]) for name in ("how", "finding", "basis", "note")}
-    said["note"] &= alike & exact
+    held = {"how": met, "finding": alike, "basis": alike, "note": alike & exact}
+    said = {name: which & (now[name] != before[name]) for name, which in held.items()}
     return decided | said | {
         "outcome": (now["outcome"] != before["outcome"]) & ~(undecided & free),
         "published": met & (now["published"].fillna(np.inf) != before["published"].fillna(np.inf)),

@@ -662,7 +662,7 @@ def at_equal_size(statistic, size=0.05):
     known = by_model(statistic)  # (S, Q, 9, 3)
     true = np.moveaxis(known[:, 0], 1, 0).reshape(len(MODELS), -1)
     critical = np.sort(true, axis=1)[:, -int(np.ceil(size * true.shape[1])), None]
-    beyond, at = ((each(true, critical)).mean(axis=1, keepdims=True) for each in (np.greater, np.equal))
+    beyond, at = (each(true, critical).mean(axis=1, keepdims=True) for each in (np.greater, np.equal))
     chance = (size - beyond) / at
     return ((known > critical) + chance * (known == critical)).mean(axis=(0, 3))
 
