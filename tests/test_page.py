@@ -8,7 +8,7 @@ from test_verdicts import COSTS, N, map_agrees, says, sentences_agree
 
 import cost_eval.page as page
 from cost_eval.bootstrap import difference, independent_difference
-from cost_eval.core import Note, four_digits, holm
+from cost_eval.core import Note, holm
 from cost_eval.confusion import confusion_counts, joint_counts
 from cost_eval.costs import CostMatrix, ExampleCosts
 from cost_eval.metrics import net_benefit
@@ -47,27 +47,25 @@ def change_agrees(r):
     winner = found.winner[:, 0]
     other = np.flatnonzero(winner != winner[200])
     if not len(other):
-        assert text.endswith(f"{names[winner[200]]} stays the cheapest.")
+        assert text.startswith(f"{names[winner[200]]} stays the cheapest wherever ")
         return
     near = [*other[other < 200][-1:], *other[other > 200][:1]]
-    sides = [("above" if k > 200 else "below", names[winner[k]]) for k in near]
-    told = re.fullmatch(r"At a cost ratio (.+) \(here (.+?)\), or a prevalence (.+) \(here (.+?) %\), (.+)"
-                        r" would be the cheapest(.*)\.", text).groups()
-    here = [float(told[k].replace(",", "")) for k in (1, 3)]
-    assert here == [float(f"{value:.3g}") for value in (ratio, 100 * prevalence)]
-    one = len({name for _, name in sides}) == 1
-    assert told[4] == (sides[0][1] if one else "another")
-    assert told[5] == ("" if one else ": " + ", ".join(f"{name} {side}" for side, name in sides))
-    for part, values in ((told[0], factor * ratio), (told[2], 100 * odds / (1 + odds))):
-        borders = re.findall(rf"(below|above) about {N}", part)
+    sides = [("more" if k > 200 else "less", names[winner[k]]) for k in near]
+    who, price, here, often, share = re.fullmatch(
+        r"(.+) would be the cheapest if a miss cost (.+) false alarms \(today (.+?)\), or if (.+) of the cases "
+        r"were positive \(today (.+?) %\)\.", text).groups()
+    assert says(here, ratio) and says(share, 100 * prevalence)
+    each = " and ".join(f"{name} (where it is {side})" for side, name in sides)
+    assert who == (sides[0][1] if len({name for _, name in sides}) == 1 else each)
+    for part, values in ((price, factor * ratio), (often, 100 * odds / (1 + odds))):
+        borders = re.findall(rf"(less|more) than {N}", part)
         assert [side for side, _ in borders] == [side for side, _ in sides]
         for k, (_, border) in zip(near, borders):  # between the points that decide otherwise
             ends = sorted((values[k], values[k + (1 if k < 200 else -1)]))
-            assert .995 * ends[0] <= float(border.replace(",", "")) <= 1.005 * ends[1]
+            assert .95 * ends[0] <= float(border.replace(",", "")) <= 1.05 * ends[1]
             assert border in found.words()
 
 
-OF_ROWS = ExampleCosts(fp=1, fn=np.linspace(2, 9, 500))
 OF_ROWS, POOR = ExampleCosts(fp=1, fn=np.linspace(2, 9, 500)), {"alarms": (300, 350), "misses": (60, 55)}
 CHANGES = {
     "a map": {}, "a map, priors": {"priors": .05}, "a capacity": {"capacity": 100}, "no model": POOR,
@@ -91,19 +89,17 @@ FREE = CostMatrix([[0, 1], [0, 1]], decisions=["wait", "act"])
 
 
 def test_what_is_said_at_both_sides_of_told_apart():
-    "Use, not shown, no model, no verdict, no need; 'saves' only where an interval says so."
+    "Use, not shown, no model, no verdict, no need."
     none = np.zeros(60, int)
     edge = two(n0=80, n1=20, alarms=(10, 40), misses=(7, 19))
     assert not edge.against_constant["told_apart"][0] and edge.against_constant["saving"][0] > 0
-    for report, begins, holds in (
-            (two(n0=80, n1=20, alarms=(2, 40), misses=(1, 19)), "Use a, ", "0.72 against always 1"),
-            (two(n0=80, n1=20, alarms=(60, 40), misses=(10, 19)), "Use no model: always 1 costs 0.8 ", ""),
-            (edge, "a, the cheapest", "do not show that it saves anything against always 1 (0.8 per case)"),
-            (evaluate(none, {"a": Decisions(none)}, COSTS, rng=0), "No verdict: always 0 costs 0 ", ""),
-            (evaluate(none, {"a": np.full(60, "wait")}, FREE, rng=0), "", "right for every class")):
-        verdict = said(report)["Verdict"]
-        assert verdict.startswith(begins) and holds in verdict
-        assert ("saves" in verdict) == ("0.7" in holds or "do not" in holds)
+    for report, begins in (
+            (two(n0=80, n1=20, alarms=(2, 40), misses=(1, 19)), "Use a. It costs 0.08 "),
+            (two(n0=80, n1=20, alarms=(60, 40), misses=(10, 19)), "Use no model: always 1. always 1 costs 0.8 ("),
+            (edge, "These data do not show that a model is cheaper than always 1. a, the cheapest"),
+            (evaluate(none, {"a": Decisions(none)}, COSTS, rng=0), "No verdict. Whether a model is needed is open"),
+            (evaluate(none, {"a": np.full(60, "wait")}, FREE, rng=0), "Use no model: always wait")):
+        assert said(report)["Verdict"].startswith(begins)
 
 
 @pytest.mark.parametrize("errors, apart", [((30, 42), False), ((30, 48), False), ((30, 50), True)])
@@ -134,9 +130,10 @@ def test_the_cut_is_that_of_the_rule_to_install(rule, kind):
     y = np.arange(300) % 3 == 0
     p = 1 / (1 + np.exp(-np.random.default_rng(3).normal(3 * y - 1, 1)))
     r = evaluate(y * 1, {"m": kind(p)}, COSTS, rule=rule, rng=0)
-    cut = four_digits(r.decision_rule().threshold)
-    assert f"decides 1 from {cut} on, costs " in said(r)["Verdict"]
-    assert ("decide 1", f"from {cut} on", "") in page._card(r, "", None)["facts"]
+    installed = r.decision_rule()
+    assert f"Use m and decide 1 from {page._two(installed.threshold)} on" in r.to_html()
+    low, high = map(page._two, installed.over_folds)
+    assert (f"the cut moves from {low} to {high}" in said(r)["Verdict"]) == (low != high)
 
 
 # ---- groups and net benefit
@@ -196,15 +193,15 @@ def test_the_page_is_a_document(tmp_path):
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == html
     assert "<title>Loans &lt;of&gt; May</title>" in html and "<b>" not in html and "<script" not in html
     assert not re.search(r"(src|href)=\"(?!data:)", html) and not re.search(r">[a-z]+_[a-z_]+<", html)
-    assert html.count("<img") == html.count('alt="') == len(r.panels)
+    assert html.count("<img") == html.count('alt="') == 1 + len(r.panels)
     text = unescape(re.sub(r"<[^>]+>", "\n", html.partition("</style>")[2]))
-    parts = ("Loans <of> May", "samples", f"Use {r.best['model'][0]}", "How sure is that?",
-             "What would change this?", "What to check", "Pictures", "Tables")
+    parts = ("Loans <of> May", "cases", f"Use {r.best['model'][0]}", "How sure is that?",
+             "What would change this?", "What to check", "Details", "Pictures", "Tables")
     order = [text.index(words) for words in parts]
     assert order == sorted(order)
     saved = r.against_constant.set_index("model").loc[r.best["model"][0]]
-    mean, low, high = (page.four_digits(20_000 * saved[name]) for name in ("saving", "low", "high"))
-    assert f"{mean} € a year" in text and f"{low} € to {high} € (95%)" in text
+    low, high = (page._two(20_000 * saved[name]) for name in ("low", "high"))
+    assert f"On 20,000 cases, {r.best['model'][0]} saves {low} to {high} € a year against always" in text
     assert page.gap_lines(r.group_differences)[0] in text and "prefers-color-scheme: dark" in html
     for wrong in (0, -3, "many"):
         with pytest.raises(ValueError, match="per_year"):
@@ -220,15 +217,14 @@ def test_p_values_in_tables_are_never_zero():
 
 @pytest.mark.parametrize("errors, dear", [((300, 60), True), ((2, 1), False)])
 def test_what_is_dearer_is_said_to_be_dearer(errors, dear):
-    "On both lines and on the card: no saving below 0 is called cheaper."
+    "In the line and in what a year brings: no saving below 0 is called cheaper."
     r = two(alarms=(errors[0], 350), misses=(errors[1], 61))
     row = r.against_constant.iloc[0]
     assert (row["high"] < 0) == dear and (row["low"] > 0) != dear
-    way, low, high = re.search(rf"a is (\w+) than always \d by {N} to {N} \(", said(r)["How sure"]).groups()
-    ends = sorted(abs(row[end]) for end in ("low", "high"))
-    assert way == ("dearer" if dear else "cheaper") and says(low, ends[0]) and says(high, ends[1])
-    yearly = [fact for fact in page._card(r, "", 1000.0)["facts"] if fact[1].endswith("a year")]
-    assert not yearly if dear else yearly[0][2].startswith("saved a year: ")
+    low, high = sorted(page._two(abs(row[end])) for end in ("low", "high"))
+    ends = f"costs {low} to {high} more per case than" if dear else f"saves {low} to {high} per case against"
+    assert f"a {ends} always" in said(r)["How sure"]
+    assert ("cases, a saves" in r.to_html(per_year=1000)) != dear
 
 
 @pytest.mark.parametrize("wrong, apart", [((40, 80), True), ((60, 64), False)])
@@ -240,8 +236,8 @@ def test_two_runs_of_a_benchmark_get_the_verdict_of_the_pair(wrong, apart, label
     r = evaluate(y, models, [[0, 1], [1, 0]], rng=0)
     row, verdict = r.differences.iloc[0], said(r)["Verdict"]
     assert row["told_apart"] == apart and ("Use a rather than b" in verdict) == apart
-    assert ("do not tell it from b" in verdict) != apart and "No verdict on whether" in verdict
+    assert ("No verdict between a and b" in verdict) != apart and "Whether a model is needed is open" in verdict
     sign = 1 if row["first"] == "b" else -1
-    ends = " to ".join(four_digits(end) for end in sorted((sign * row["low"], sign * row["high"])))
-    assert f"cheaper than b, the next model, by {ends}" in said(r)["How sure"]
-    assert (page._card(r, "", None)["do"] == "Use a rather than b") == apart
+    low, high = (page._two(abs(end)) for end in sorted((sign * row["low"], sign * row["high"])))
+    ends = f"saves {low} to {high} per case against b" if apart else f"is between {high} cheaper and {low} dearer"
+    assert f"a {ends}" in said(r)["How sure"]
