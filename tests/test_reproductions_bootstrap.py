@@ -217,7 +217,7 @@ def a_power(half, ratio=1., width=0., last=1.):
 
 def test_the_gain_in_power_is_the_mean_over_shares_with_its_error_and_holm():
     runs = [a_power(np.ones(9))._replace(gain=np.outer([9., 1, 2, 3, 2], np.r_[np.zeros(6), .01 * i, 0, 0]
-                                                       + np.linspace(-1e-4, 1e-4, 9) * (-1)**i))
+                                                       + np.linspace(-1e-4, 2e-4, 9) * (-1)**i))
             for i in range(4)]
     found = paper.power_gain(runs)
     assert found.loc["M7", "gain"] == pytest.approx(2 * .015)  # without q = 0
