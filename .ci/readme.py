@@ -8,7 +8,7 @@ from urllib.parse import unquote
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = "nbs/home.svg"
 SHOWN = re.compile(r'<img class="ce-shown" data-frame="0" alt="([^"]*)" src="data:image/svg\+xml,([^"]*)">')
-SITE = r"](https://cost-eval.github.io/cost_eval/\1.html"  # a code host shows notebooks with all their imports
+SITE = r"](https://cost-eval.github.io/cost_eval/\1.html"
 NOTE = "<!-- Made from nbs/index.ipynb by .ci/readme.py: edit the notebook. -->\n"
 
 

@@ -50,18 +50,6 @@ def test_costs_and_intervals_are_those_of_a_loop_over_items(own, weighted):
         assert [found["low"], found["high"]] == pytest.approx([wanted.low, wanted.high], rel=1e-6)
 
 
-@pytest.mark.parametrize("model", [P, Decisions(D)], ids=["posteriors", "decisions"])
-def test_more_of_the_same_annotators_make_nothing_surer(model):
-    one = evaluate(LABELS["ann"].astype(bool), {"m": model}, {"fp": 1, "fn": 5}, clusters=np.arange(N), rng=0)
-    alone = judged(LABELS[["ann"]], {"m": model}).best
-    assert judged({"ann": LABELS["ann"].tolist()}, {"m": model}).best.equals(alone)
-    assert alone[COLUMNS].to_numpy() == pytest.approx(one.best[COLUMNS].to_numpy())
-    if isinstance(model, Decisions):  # more rows make other folds
-        twice = pd.concat([LABELS, LABELS.add_suffix("2")], axis=1)
-        once, again = (judged(labels, {"m": model}).best[COLUMNS].to_numpy() for labels in (LABELS, twice))
-        assert again == pytest.approx(once)
-
-
 def test_the_long_form_keeps_names_and_says_who_said_what():
     "Its index is that of the items, so that whatever has theirs meets it; the frame of a polars user, too."
     index = pd.Index([f"p{k:03d}" for k in range(N)], name="patient")

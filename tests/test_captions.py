@@ -39,13 +39,6 @@ def test_what_is_not_is_named(figure, text, missing):
     assert captions.unsupported(text, figure, CODE, {}) == missing
 
 
-def test_what_a_cell_names_is_set():
-    few = {"costs": [3, 40], "rest": np.arange(100)}
-    assert set(captions.set_in("f(costs, rest)", few)) == {2, 3, 40, 100}
-    uneven = {"pairs": [(1, [2, 3]), (4, [5])], "alone": np.array(7.0)}
-    assert set(captions.set_in("f(pairs, alone)", uneven)) == {1, 2, 4, 7}
-
-
 # The book's way to draw
 
 def panel(paint):

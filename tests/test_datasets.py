@@ -6,7 +6,6 @@ import io
 import lzma
 import os
 import re
-import resource
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -276,63 +275,12 @@ def test_partial_or_foreign_files_are_refused(tmp_path, name, file, content, say
         load(name, data_dir=tmp_path)
 
 
-def original_loan(folder, rng):
-    "255,347 loans: the 14,898 leading ones that are known, and draws of ours."
-    table = real("loan")
-    drawn = table.iloc[rng.integers(len(table), size=255_347 - 14_898)]
-    pd.concat([table[:14_898], drawn]).assign(LoanID=np.arange(255_347)).to_csv(folder / "Loan_default.csv",
-            index=False)
-
-
 def unsw_partitions(rng):
     "The smaller one, and draws from it with the larger one's shares."
     small = real("unsw").drop(columns="partition")
     drawn = [rng.choice(np.flatnonzero(small["attack_cat"] == c), size)
              for c, size in datasets.UNSW_LARGE.items()]
     return [t.assign(id=np.arange(1, len(t) + 1)) for t in (small, small.iloc[np.concatenate(drawn)])]
-
-
-def original_unsw(folder, rng):
-    for name, table in zip(("training", "testing"), unsw_partitions(rng)):
-        table.to_csv(folder / f"UNSW_NB15_{name}-set.csv", index=False)
-
-
-def original_cards(folder, rng):
-    "All frauds, and draws from the genuine transactions; times of the whole period."
-    table = real("creditcard").drop(columns=["sample", "weight"])
-    genuine = table[table["Class"] == 0].sample(datasets.GENUINE, replace=True, random_state=rng)
-    pd.concat([table[table["Class"] == 1], genuine]).to_csv(folder / "creditcard.csv", index=False)
-
-
-EVERYTHING = (original_loan, original_unsw, original_cards)
-
-
-@pytest.mark.parametrize("write, items", [
-    ([original_loan], ["outperformance/table4", "outperformance/section4"]),
-    pytest.param(EVERYTHING, None, marks=pytest.mark.slow)], ids=["loans", "all three"])
-def test_the_public_files_turn_other_data_into_recomputed_rows(tmp_path, write, items):
-    """As the chapter on data says: files in a folder, one command. All three: minutes, and less memory than a
-    laptop has."""
-    pytest.importorskip("xgboost")
-    from cost_eval import reproduce
-    start, rng = time.process_time(), np.random.default_rng(0)
-    for original in write:
-        original(tmp_path, rng)
-    for name in ("heart", "kdd", "ebbu2017", "hannousse2021"):  # as they are
-        real(name)
-        for path in AT_HAND[name][1]:
-            (tmp_path / path.name).symlink_to(path)
-    stored = reproduce.stored_rows().query("outcome == 'other data'")
-    done = reproduce.run(items or stored["item"].unique(), data_dir=tmp_path)
-    found = reproduce.rows(done)
-    assert not any(r.table is None for r in done)
-    assert not found["note"].str.contains("needs data|partition").any()
-    other, loans = found["how"].isin(["sample", "stand-in"]), found["cell"].str.startswith("Loan")
-    assert found.loc[other, "cell"].str.startswith("Phishing data").all()
-    assert other.sum() == (0 if items else (stored["how"] == "stand-in").sum())
-    assert set(found.loc[loans, "outcome"]) <= {"agrees", "consistent", "caused", "definition"}
-    assert found.loc[~other & (found["item"] == "cost_score/table6-study"), "ours"].notna().all()
-    assert time.process_time() - start < 600 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 24 << 20
 
 
 def test_the_unsw_partitions_are_known_in_either_order(monkeypatch):

@@ -66,13 +66,3 @@ def test_what_says_nothing_changes_nothing(seed):
         for name, table in plain.items():
             np.testing.assert_allclose(found[name], table, rtol=1e-5, atol=1e-7, equal_nan=True,
                                        err_msg=f"{door}: {name}")
-
-
-@pytest.mark.filterwarnings("error")
-def test_posteriors_of_exactly_0_and_1_make_no_noise():
-    "As naive Bayes and boosting state them, some of them wrongly."
-    rng = np.random.default_rng(0)
-    y = rng.random(400) < .3
-    p = np.where(rng.random(400) < .9, y, ~y).astype(float)
-    p[:40] = .2
-    assert np.isfinite(ce.evaluate(y, {"a": p}, {"fp": 1, "fn": 20}, rng=0).best["high"][0])

@@ -37,7 +37,6 @@ import cost_eval.api as ce
 from cost_eval import scale
 from cost_eval.__main__ import main
 from cost_eval.costs import ExampleCosts
-from cost_eval.estimators import CostSensitiveClassifier, cost_scorer
 from cost_eval.planning import check_rule
 from cost_eval.policies import CrossFit, fit_rule, rule_of
 from cost_eval.report import evaluate
@@ -158,13 +157,6 @@ def test_costs_that_are_known_pass_and_that_is_said():
     assert plain.content["costs_checked"] == {"declared": False, "told": "", "few": False}
 
 
-def test_of_few_rows_it_is_said_that_most_leaks_pass():
-    for n, said in ((50, True), (400, False)):
-        y, amount = drawn(n, np.random.default_rng(3))
-        report = evaluate(y, np.clip(.5 + .1 * y, 0, 1), ExampleCosts(fp=5, fn=amount), draws=1)
-        assert any("most such columns pass" in note for note in report.notes) is said
-
-
 def test_clusters_that_share_an_amount_and_a_class_are_honest():
     "And one positive does not tell itself."
     rng = np.random.default_rng(0)
@@ -192,15 +184,3 @@ def test_dask_and_the_shell(tmp_path, capsys):
     assert "fn is 0 in" in said and "--costs-known" in said and "--rule=tuned" in said
     for remedy in (["--costs-known"], ["--rule", "tuned"]):
         assert main([*line, *remedy]) == 0
-
-
-def test_the_scorer_and_the_classifier():
-    linear = pytest.importorskip("sklearn.linear_model")
-    X, y, own = NOISE[:, None], Y * 1, ExampleCosts(fp=5, fn=LEAK)
-    plain = linear.LogisticRegression()
-    model = CostSensitiveClassifier(plain, [[0, 5], [60, 0]], calibration=None).fit(X, y)
-    for call in (lambda: model.score(X, y, costs=own), lambda: cost_scorer([[0, 5], [60, 0]])(model, X, y,
-                                                                                             costs=own)):
-        with pytest.raises(ValueError, match=WORDS):
-            call()
-    assert np.isfinite(cost_scorer([[0, 5], [60, 0]], costs_known=True)(model, X, y, costs=own))

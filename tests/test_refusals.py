@@ -194,49 +194,6 @@ def test_a_wrong_argument_is_refused_by_name(name):
 
 
 
-# ---- the ends of ranges that are one function's own: what is legal, and what is not
-
-def from_(least):
-    return [least], [least - 1, least + .5]
-
-
-RANGES = {
-    **dict.fromkeys(("interval.n_resamples", "metric_interval.n_resamples", "bcost.n_resamples",
-                     "spearman_moments.n_draws"), from_(100)),
-    **dict.fromkeys(("required_pairs.n_sets", "paired_power.n_sets"), from_(10)),
-    **dict.fromkeys(("sample_directed_binary_tree.n_samples", "sample_directed_binary_tree.depth",
-                     "reliability.bins",
-                     "sample_tree_aucs.n_curves", "sample_tree_aucs.depth", "matched_beta.n"), from_(1)),
-    "outperformance_curve_auc.n_curves": from_(16), "spearman_moments.n": from_(3),
-    "cost_correlation.n_samples": from_(2),
-    "bcost.laplace": ([0, 3], [-1e-6, INF, NAN]), "difference.factor": ([1e-3, 9], [0, INF, NAN]),
-    "required_pairs.power": ([.06, .99], [0, .05, 1, NAN]), "required_pairs.saving": ([], [0, INF, NAN]),
-    "paired_power.n": ([40], [1, 1.9, INF, NAN]), "cost_score_from_rates.cost_ratio": ([1e-6, 1e6], [0, -1,
-        INF, NAN]),
-    "isocost_precision.cost_score": ([0, .7], [-1e-6, INF, NAN]), "spearman_moments.n0": ([0, 1e6], [-1e-6,
-        INF, NAN]),
-    "matched_beta.spread": ([0, .5], [-1e-6, INF, NAN]), "implied_costs.threshold": ([1e-9, 1 - 1e-9], [0, 1,
-        NAN]),
-    "stratified_folds.folds": ([2, 6], [1, 50, 2.5]), "prediction_powered.strength": ([0, 1], [-.01, 1.01,
-        NAN]),
-    "labelled_rows.propensity": ([.01, 1], [0, -.1, 1.01]), "resampled_coverage.n_scores": ([2], [1]),
-    "resampled_coverage.test_share": ([0], [-.01]), "resampled_coverage.correlation": ([0, .99], [1]),
-    "churn_costs.p_eff": ([.1, 1], [0, 1.1]), "churn_costs.retention_cost": ([.01], [0]),
-    **dict.fromkeys(("outperformance.prevalence", "target_weight.prevalence"), ([1e-9, 1 - 1e-9], [0, 1])),
-}
-
-
-@pytest.mark.parametrize("name", RANGES)
-def test_up_to_the_ends_and_not_beyond(name):
-    (function, _, argument), (legal, illegal) = name.rpartition("."), RANGES[name]
-    function, tries = ce.find(function), [*attempts(function)]
-    for value in legal:
-        assert None in (refusal(function, call.but(function, **{argument: value})) for call in tries), value
-    for value in illegal:
-        said = [refusal(function, call.but(function, **{argument: value})) or "" for call in tries]
-        assert any(one.startswith(f"{argument}: ") for one in said), (value, said)
-
-
 # ---- what messages advise
 
 RNG = np.random.default_rng(0)
@@ -454,45 +411,6 @@ def test_no_message_speaks_python_in_the_shell(messages):
         first = re.split("[;(=,]", message.partition(": ")[2])[0].replace("y_true", "--label").strip()
         assert first in shown or ADVISED.search(message.partition(";")[0]), (message, shown)
 
-
-# ---- what is like no other refusal
-
-REFUSED = {
-    "twice as certain": (lambda: ce.paired_power(np.full((2, 2, 2), .25), C, 10), "^probabilities"),
-    "a rule of one class": (lambda: ce.fit_rule([0, 0], [.1, .2], C), "^samples: a class has no sample"),
-    "folds of nobody": (lambda: cost(folds=np.full(60, None)), "^folds"),
-    "the metric of a class that is not there": (lambda: ce.metric_interval([[5, 1], [0, 0]], "mcc"),
-                                                "class 1 has no example"),
-    "an area of one class": (lambda: ce.auc_interval([1, 1], [.1, .2]), "^y_true: both classes are needed"),
-    "a kappa below its least": (lambda: ce.outperformance("cohen_kappa", -.9, .1), "^value: -0.9"),
-    "a limit beyond the bounds": (lambda: ce.cost_alarm(1. * Y, bounds=(0, 1), limit=2),
-                                  "^limit: must lie in"),
-    "a score without costs": (lambda: ce.METRICS["cost_score"](np.ones((2, 2))), "needs them.*cost_ratio"),
-    "three classes for a metric of two": (lambda: ce.METRICS["recall"](np.ones((3, 3))),
-                                          r"got 3 x 3; one_vs_rest\(counts\)"),
-    "a metric in other letters": (lambda: ce.METRICS["recal"], "did you mean 'recall'", KeyError),
-    "an option in other letters": (lambda: ce.METRICS["f_beta"](np.ones((2, 2)), betta=1),
-                                   "did you mean 'beta'", TypeError),
-    "an option of no metric, outperformed": (lambda: ce.outperformance("mcc", .5, .1, beta=2), "beta",
-                                             TypeError),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_in_words(case):
-    call, words, *error = REFUSED[case]
-    with pytest.raises(*error or [ValueError], match=words):
-        call()
-
-
-def test_another_library_is_refused_by_name():
-    arrow = pytest.importorskip("pyarrow").table({"a": [.5, .2], "b": [.5, .8]})
-    for call, argument in ((lambda: ce.bayes_decisions(arrow, NAMED), "posteriors"),
-                           (lambda: ce.expected_cost(arrow, C), "counts"),
-                           (lambda: ce.evaluate(["well", "ill"], {"m": arrow}, NAMED), "models")):
-        with pytest.raises(ValueError,
-                           match=f"{argument}.*: a Table of pyarrow; give a pandas or polars frame"):
-            call()
 
 
 if __name__ == "__main__":
