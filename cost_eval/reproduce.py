@@ -295,8 +295,8 @@ def compare(
         cell -> (low, high) that ours must lie in (the value of a `Margin`, where there is one); default the
         columns low and high of `published`
     causes : mapping, optional
-        name of a cause -> cell -> number recomputed with it, for all the cells that it touches; of a simulation
-        one number for each of `SEEDS`, whose mean decides
+        name of a cause -> cell -> number recomputed with it, for all the cells that it touches; of a
+        simulation one number for each of `SEEDS`, whose mean decides
     with_cause : mapping, optional
         cell -> a number to show beside ours, such as a mended one; it decides nothing
     notes : mapping, optional
