@@ -813,8 +813,8 @@ def _type_1(budget) -> dict:
 
 
 def power_gain(done):
-    """By how much BDELTACOST rejects more often than the paired test of equal size, the mean over q > 0: of each
-    model, with its standard error over the runs, and Holm's p-value over the models.
+    """By how much BDELTACOST rejects more often than the paired test of equal size, the mean over q > 0: of
+    each model, with its standard error over the runs, and Holm's p-value over the models.
     """
     gain = np.array([p.gain[1:].mean(axis=0) for p in done])  # (R, 9)
     mean, error = gain.mean(axis=0), gain.std(axis=0, ddof=1) / np.sqrt(len(gain))
