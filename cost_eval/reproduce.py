@@ -295,8 +295,8 @@ def compare(
         cell -> (low, high) that ours must lie in (the value of a `Margin`, where there is one); default the
         columns low and high of `published`
     causes : mapping, optional
-        name of a cause -> cell -> number recomputed with it, for all the cells that it touches; of a simulation
-        one number for each of `SEEDS`, whose mean decides
+        name of a cause -> cell -> number recomputed with it, for all the cells that it touches; of a
+        simulation one number for each of `SEEDS`, whose mean decides
     with_cause : mapping, optional
         cell -> a number to show beside ours, such as a mended one; it decides nothing
     notes : mapping, optional
@@ -1170,8 +1170,8 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     same, but for the rows that `expected.csv` lets a smaller budget leave undecided, or decide; what the
     paper prints is the same; ours differ by at most four of their standard errors (by nothing if they follow
     by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
-    What an outcome was decided by (margin, tolerance, resolution, the number of a cause, the range) is the same
-    to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words: how
+    What an outcome was decided by (margin, tolerance, resolution, the number of a cause, the range) is the
+    same to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words: how
     of every row, basis and finding where the budget makes no difference, a note that follows by arithmetic.
     Of a heat map the number of cells of each outcome is the same.
 

@@ -638,8 +638,8 @@ def power(domain=0, seed=0, n_sets=1000, shares=_SHARES, n_train=1000) -> _Power
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #d359c909
 def _statistics(weights, shares, own, other, worse, rank):
-    """What the tests ask of one test set, (3, Q, m): how many replicates of the difference have its rarer sign
-    or are 0 (BDELTACOST rejects if few do); mean and standard deviation of the differences.
+    """What the tests ask of one test set, (3, Q, m): how many replicates of the difference have its rarer
+    sign or are 0 (BDELTACOST rejects if few do); mean and standard deviation of the differences.
     """
     is_changed = rank[:, None, None] < np.array(shares, np.float32)[:, None]
     d = np.where(is_changed, own[:, None] - worse[:, None], own[:, None] - other[:, None])  # (n, Q, m)
@@ -656,7 +656,7 @@ def at_equal_size(statistic, size=0.05):
     Parameters
     ----------
     statistic : ndarray
-        (S, Q, 27), the larger the more against equal costs; where it ties at the critical value, chance decides
+        (S, Q, 27), the larger the more against equal costs; at the critical value chance decides
     size : float, default 0.05
     """
     known = by_model(statistic)  # (S, Q, 9, 3)
@@ -813,8 +813,8 @@ def _type_1(budget) -> dict:
 
 
 def power_gain(done):
-    """By how much BDELTACOST rejects more often than the paired test of equal size, the mean over q > 0: of each
-    model, with its standard error over the runs, and Holm's p-value over the models.
+    """By how much BDELTACOST rejects more often than the paired test of equal size, the mean over q > 0: of
+    each model, with its standard error over the runs, and Holm's p-value over the models.
     """
     gain = np.array([p.gain[1:].mean(axis=0) for p in done])  # (R, 9)
     mean, error = gain.mean(axis=0), gain.std(axis=0, ddof=1) / np.sqrt(len(gain))
