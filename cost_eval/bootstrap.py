@@ -675,7 +675,7 @@ def _percentile(m, c, b=None, *, n_resamples, rng):
 _ONE_MORE = {
     "two costs": "proved: Clopper & Pearson 1934",
     "examples": "conjectured: Gaffke 2005, Learned-Miller & Thomas 2019; no counterexample is known",
-    "strata": "measured: no end missed more than promised in 323 cases enumerated (Fay et al. 2015)",
+    "strata": "measured: no end missed more than promised in any case enumerated (Fay et al. 2015)",
     "weights": "conjectured: as for examples, for units of these weights, or up to `heaviest=`",
     "clusters": "conjectured: as for examples, for clusters of these sizes, or up to `heaviest=`",
 }
