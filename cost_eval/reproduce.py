@@ -1172,7 +1172,8 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
     What an outcome was decided by (margin, tolerance, resolution, the number of a cause, the range) is the
     same to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words:
-    how of every row, basis and finding where the budget makes no difference, a note that follows by arithmetic.
+    how of every row, basis and finding where the budget makes no difference, notes that follow by
+    arithmetic.
     Of a heat map the number of cells of each outcome is the same.
 
     Parameters
