@@ -1171,8 +1171,9 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     paper prints is the same; ours differ by at most four of their standard errors (by nothing if they follow
     by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
     What an outcome was decided by (margin, tolerance, resolution, the number of a cause, the range) is the
-    same to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words: how
-    of every row, basis and finding where the budget makes no difference, a note that follows by arithmetic.
+    same to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words:
+    how of every row, basis and finding where the budget makes no difference, notes that follow by
+    arithmetic.
     Of a heat map the number of cells of each outcome is the same.
 
     Parameters
