@@ -22,7 +22,7 @@ import shlex
 import sys
 import traceback
 import warnings
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 
@@ -161,7 +161,7 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
     ),
     "costs": (
         ("costs", "FILE", "table of costs: classes in rows, decisions in columns, labels in both"),
-        *((name, "C", f"cost of a {of}: a number, a range 5:20, or a column") for name, of in _OUTCOMES.items()),
+        *((name, "C", f"cost of a {of}: number, range 5:20, or column") for name, of in _OUTCOMES.items()),
         ("scenario", "NAME=FILE or NAME=FP:FN", "other costs (repeatable): which model is cheapest there"),
         ("positive", "LABEL", "which of two classes is positive; needed unless the labels are 0 and 1"),
         ("prevalence", "P", "share of positives in the deployment: .05 or 5%% (default: that of the file)"),
@@ -296,7 +296,9 @@ def _fill(commands):
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "html": lambda report, of: report.to_html(title=of.title, currency=of.currency or "", per_year=of.per_year),
+    "html": lambda report, of: report.to_html(
+        title=of.title, currency=of.currency or "", per_year=of.per_year
+    ),
     "markdown": lambda report, of: report.to_markdown(),
     "json": lambda report, of: json.dumps(report.to_dict(), indent=1),
     "save_rule": lambda report, of: _rule_text(report, of.models, of.otherwise),
@@ -368,7 +370,8 @@ def _compare(arguments):
     low, high = sorted((sign * row["low"], sign * row["high"]))
     code = 0 if high < arguments.margin else 1 if low > arguments.margin else 3
     print(f"{arguments.new} minus {arguments.old}: {sign * row['difference']:.4g} per case ", end="")
-    print(f"({low:.4g} to {high:.4g} at {100 * report.confidence:g} %), margin {arguments.margin:g}: ", end="")
+    level, margin = 100 * report.confidence, arguments.margin
+    print(f"({low:.4g} to {high:.4g} at {level:g} %), margin {margin:g}: ", end="")
     print({0: "it may replace it.", 1: "it may not replace it.", 3: "undecided."}[code])
     if arguments.margin == 0 and (p := _mcnemar(report)) is not None:
         print(f"McNemar's exact test of equal error rates: p = {p:.2g}.")
@@ -394,11 +397,13 @@ def _joined(arguments):
     for frame, path in zip((one, other), arguments.files):
         ids = _column(frame, arguments.join, "--join")
         if ids.duplicated().any():
-            raise ValueError(f"--join: {path} has {ids[ids.duplicated()].iloc[0]!r} twice; one row an id is needed")
+            twice = ids[ids.duplicated()].iloc[0]
+            raise ValueError(f"--join: {path} has {twice!r} twice; one row an id is needed")
     one, other = one.set_index(arguments.join), other.set_index(arguments.join)
     alone = one.index.symmetric_difference(other.index)
     if len(alone):
-        raise ValueError(f"--join: {len(alone)} ids are in one file only, such as {alone[0]!r}; leave these rows out")
+        only = f"{len(alone)} ids are in one file only, such as {alone[0]!r}"
+        raise ValueError(f"--join: {only}; leave these rows out")
     other = other.loc[one.index]
     same = [c for c in one.columns.intersection(other.columns) if one[c].equals(other[c])]
     ends = [f"_{Path(path).name.partition('.')[0]}" for path in arguments.files]

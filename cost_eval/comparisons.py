@@ -1138,7 +1138,7 @@ def amount_scenario(losses: Losses, policy: Decided, confidence: float = 0.95) -
     >>> own = ExampleCosts(fp=1, fn=amounts).array
     >>> losses = Losses(y, np.array([0.8, 0.2]), False, costs=CostMatrix(own.mean(0)), own=own)
     >>> found = amount_scenario(losses, Decided("m", "as given", np.resize([0, 0, 1], 2000)))
-    >>> f"{found.low:.2f} to {found.high:.2f}, power {found.power:.2f}"
+    >>> found is not None and f"{found.low:.2f} to {found.high:.2f}, power {found.power:.2f}"
     '0.68 to 0.86, power 1.00'
     """
     own, plain = losses.own, losses.weight is None and losses.clusters is None and not losses.shifted

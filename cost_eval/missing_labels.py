@@ -83,7 +83,8 @@ def _named(costs, decisions, positive):
     "Costs of two classes with the names that decisions have: no label may be there to say them."
     table, own = as_costs(costs), check_1d(decisions, "decisions").tolist()
     others = [label for label in own if label != positive]
-    if positive is None or table.classes != (0, 1) or table.shape[-2:] != (2, 2) or not others:
+    told = positive is not None and np.ndim(positive) == 0
+    if not told or table.classes != (0, 1) or table.shape[-2:] != (2, 2) or not others:
         return costs
     names = others[0], positive
     if isinstance(table, ExampleCosts):

@@ -49,8 +49,8 @@ from .plotting import COLORS, STYLE, display_name, ensure_axes
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
     "as given": "Decisions are taken as they are",
-    "bayes": "Probabilities are taken at their word, and each case gets the decision of the lowest expected cost",
-    "calibrated": "Outputs are calibrated on other folds, and each case gets the decision of the lowest expected cost",
+    "bayes": "Probabilities are taken at their word, and each case gets the decision that costs least",
+    "calibrated": "Outputs are calibrated on other folds, and each case gets the decision that costs least",
     "tuned": "The cut is the one that is best on other folds",
 }
 
@@ -172,10 +172,11 @@ def _decide(report, unit: str = "") -> tuple[str, str]:
     if v.state == "no model":
         return f"Use no model: {v.naive}", f"{naive_ends}; {v.model}{of} costs {costs}.{today}"
     if v.state == "no need":
-        return f"Use no model: {v.naive}", f"{naive}, and nothing can cost less, for it is right for every class."
+        right = "and nothing can cost less, for it is right for every class"
+        return f"Use no model: {v.naive}", f"{naive}, {right}."
     wrong = ", ".join(_wrong_classes(report, v.column))
-    open_ = f"Whether a model is needed is open: {naive_ends} and nothing costs less on these cases, but it is "
-    open_ += f"wrong for some classes ({wrong})."
+    open_ = f"Whether a model is needed is open: {naive_ends} and nothing costs less on these cases, "
+    open_ += f"but it is wrong for some classes ({wrong})."
     if not v.next:
         return "No verdict", open_
     first = f"Use {v.model} rather than {v.next}" if v.apart else f"No verdict between {v.model} and {v.next}"
@@ -187,7 +188,8 @@ def _from(report) -> tuple[str, str]:
     cut, (low, high) = _cut(report)
     if not np.isfinite(cut):
         return "", ""
-    moves = f" Over the folds the cut moves from {_two(low)} to {_two(high)}." if _two(low) != _two(high) else ""
+    low, high = _two(low), _two(high)
+    moves = f" Over the folds the cut moves from {low} to {high}." * (low != high)
     return f" and decide {report.decisions[1]} from {_two(cut)} on", moves
 
 
@@ -378,7 +380,8 @@ def _what_changes(names: Any, at: tuple, changes: tuple, than: str = "the cheape
     who = [*dict.fromkeys(names[other] for other in others.values())]
     each = " and ".join(f"{names[other]} (where it is {side[times]})" for times, other in others.items())
     said = f"{who[0] if len(who) == 1 else each} would be {than}"
-    return f"{said} if a miss cost {price} false alarms {ratio}, or if {often} of the cases were positive {prevalence}."
+    said += f" if a miss cost {price} false alarms {ratio}, or if {often} of the cases were positive"
+    return f"{said} {prevalence}."
 
 # %% ../nbs/58_page.ipynb #4468a8e9
 class Line(NamedTuple):
@@ -693,12 +696,13 @@ def _change(report) -> str:
     said = _what_changes(names, at, changes)
     if not v.today or v.today in (names[other] for other in changes[1].values()):
         return said
-    beside = _what_changes(names, at, _nearest_changes(report, names.index(v.today)), f"cheaper than {v.model}")
+    rival = _nearest_changes(report, names.index(v.today))
+    beside = _what_changes(names, at, rival, f"cheaper than {v.model}")
     return f"{said} {beside}" if v.model == names[changes[0]] else said
 
 
 def _amount_words(report, unit: str = "") -> list[str]:
-    "What the cheapest model costs if its errors do not depend on the amounts, where a test could have noticed."
+    "What the cheapest model costs if errors do not depend on amounts, where a test could have noticed."
     case, mains = report._mains
     entry = next(e for e in mains if e.model == report.best.loc[0, "model"])
     found = None if case.own is None else amount_scenario(case, entry, report.confidence)
@@ -706,10 +710,10 @@ def _amount_words(report, unit: str = "") -> list[str]:
         return []
     low, high, low_rising, high_rising, p, power = found
     return [
-        f"If errors do not depend on the amount, {entry.model} costs {_two(low)} to {_paid(high, unit)} per case. "
-        f"A test of that finds nothing (p = {_two(p)}); it would notice a risk that rises as the square root of "
-        f"the amount in {100 * power:.0f} of 100 such samples, and then a case costs {_two(low_rising)} to "
-        f"{_paid(high_rising, unit)}."
+        f"If errors do not depend on the amount, {entry.model} costs {_two(low)} to {_paid(high, unit)} per "
+        f"case. A test of that finds nothing (p = {_two(p)}); it would notice a risk that rises as the square "
+        f"root of the amount in {100 * power:.0f} of 100 such samples, and then a case costs "
+        f"{_two(low_rising)} to {_paid(high_rising, unit)}."
     ]
 
 
@@ -730,7 +734,8 @@ def _range_words(report, unit: str = "") -> list[str]:
         return [said]
     where = [f"{name} is the cheapest at {of}" for name, of in found.items()]
     rivals = inside[inside["regret"] > 0]
-    clear = "clear" if rivals["told_apart"].all() else "not clear" if not rivals["told_apart"].any() else "clear in part"
+    told = rivals["told_apart"].astype(bool)
+    clear = "clear" if told.all() else "clear in part" if told.any() else "not clear"
     if len(found) == 1:
         return [f"{said} {found.index[0]} is the cheapest at every corner; its lead is {clear}."]
     return [f"{said} {', '.join(where)}; the lead is {clear}."]
@@ -970,11 +975,12 @@ def answers(report: Any, say: Callable = str, unit: str = "") -> dict[str, str]:
     """
     columns = report.provenance.get("columns", "").removeprefix("Read from the table: ")
     first, rest = _decide(report, unit)
+    more = [*_range_words(report, unit), *scenario_words(report)]
     return {
         "Read": f"{columns} {_read(report)}".strip(),
         "Verdict": f"{first}. {rest}",
         "How sure": " ".join([_sure(report, unit), *_amount_words(report, unit), *constraint_words(report)]),
-        "What would change it": " ".join([_change(report), *_range_words(report, unit), *scenario_words(report)]),
+        "What would change it": " ".join([_change(report), *more]),
         "What to check": _check(report, say),
     }
 
@@ -1046,12 +1052,12 @@ def _for_the_record(report) -> DataFrame:
 
 # %% ../nbs/58_page.ipynb #ee0d75a4
 def _plot_choices(report, ax, unit: str = ""):
-    "Cost of what one could do: each model by its declared rule, and the two cheapest decisions for everybody."
+    "Cost of what one could do: each model by its declared rule, today's rule, two decisions for everybody."
     rungs = report._rungs.sort_values("cost", ascending=False, kind="stable")
     constant = rungs[rungs["rule"] == "constant"]
     kept = rungs[rungs["main"]].index.union(constant.index[-2:])
     if report.today:
-        kept = kept.union(rungs.index[(rungs["model"] == report.today["model"]) & (rungs["rule"] != "oracle")])
+        kept = kept.union(rungs.index[rungs["model"] == report.today["model"]])
     rungs = rungs[rungs.index.isin(kept)].tail(12)
     for k, row in enumerate(rungs.to_dict("records")):
         _bar(ax, k, row, "cost", COLORS[0] if row["main"] else COLORS[3])

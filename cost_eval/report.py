@@ -396,8 +396,10 @@ def _differences(case: _Case, mains: list[Decided]):
 def _rivals(case: _Case, mains: list[Decided]) -> list[tuple]:
     "Each model with the best constant decision, and with what is in use today where that is another one."
     naive, today = _naive(case), _in_use(case, mains)
-    others = [] if today is None or today.model == naive.model else [e for e in mains if e.model != today.model]
-    return [*((e, naive) for e in mains), *((e, today) for e in others)]
+    pairs = [(e, naive) for e in mains]
+    if today is not None and today.model != naive.model:
+        pairs += [(e, today) for e in mains if e.model != today.model]
+    return pairs
 
 
 def _in_use(case: _Case, mains: list[Decided]) -> Decided | None:
@@ -1149,7 +1151,9 @@ def evaluate(
             f"{len(part.rows)} of {len(counting)} samples have a label; each stands for one over its "
             "probability of having been labelled, which is taken as known."
         )
-    units["scenarios"] = _read_scenarios({**_at_corners(costs, ranges), **(scenarios or {})} or scenarios, counting)
+    if ranges and (scenarios is None or isinstance(scenarios, Mapping)):
+        scenarios = {**_at_corners(costs, ranges), **(scenarios or {})}
+    units["scenarios"] = _read_scenarios(scenarios, counting)
     samples = read_samples(y_true, models, costs, positive=positive, **given)
     units["baseline"] = _read_baseline(baseline, samples)
     rng = 0 if rng is None else rng
