@@ -705,6 +705,9 @@ PAPERS = {
         how: Call(p.square, [4.] * p.K, average=how) for how in ("macro", "harmonic")},
     **two({
         "roc_auc": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight),
+        **{name: lambda p: Call(p.y, p.scores(), {"fp": 1, "fn": 7}, priors=.2,
+                                sample_weight=p.maybe.weight) for name in ("min_dcf", "act_dcf")},
+        "cllr": lambda p: Call(p.y, p.scores(), sample_weight=p.maybe.weight),
         "auc_interval": lambda p: Call(
             p.y, p.scores(), sample_weight=p.maybe.weight, clusters=p.maybe.clusters
             ).then(lambda found: (found.auc, found.low, found.high)),

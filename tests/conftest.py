@@ -107,6 +107,13 @@ def group(item):
     return "" if alone or item.get_closest_marker("slow") else item.path.stem
 
 
+@pytest.fixture(autouse=True)
+def own_style():
+    "What a test sets of matplotlib's style ends with it."
+    with matplotlib.rc_context():
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(config, items):
     if config.getoption("of"):

@@ -239,7 +239,7 @@ def test_a_class_that_was_not_seen_is_possible_through_all_doors():
         assert report.best["high"][0] == pytest.approx(end)
         assert ladder["always 0"] == pytest.approx(end) and ladder["oracle"] == 0
     said = report.summary()
-    assert "it is not right for every class (1)." in said and "Use no model" not in said
+    assert "it is wrong for some classes (1)." in said and "Use no model" not in said
     free = CostMatrix([[0, 1], [0, 1]], decisions=["wait", "act"])
     assert "for it is right for every class" in judged(z, np.full(60, "wait"), free).summary()
 

@@ -54,6 +54,7 @@ OTHER = {
     "index_col": 0, "taken": ("score",), "panel": "ladder", "systems": lambda p: {"b": p.counts(1)},
 }
 OTHER_OF = {
+    "evaluate.baseline": 1,
     "best_threshold_counted.kind": "float16", "equal_error_rate.method": "hull",
     "metric_interval.method": "percentile", "bootstrap_coverage.method": "inversion",
     "cost_scorer.decisions": "predict", "capacity_curve.rule": "bayes",
@@ -76,6 +77,8 @@ EXPECTED = {  # of an option, or of one function's: what it does instead, and wh
     "costs_known": ("same", "it lets pass what is refused: test_known_costs.py"),
     "n_jobs": ("same", "more processors, the same numbers"), "log": ("refused",
         "posteriors are no logarithms"),
+    "evaluate.costs_known": ("refused", "beside a rule that reads no costs"),
+    "bounds_without_labels.posteriors": ("refused", "a row each: test_wishes.py"),
     "as_costs.y_true": ("same", "only counted"), "as_costs.one": ("refused",
         "columns of costs are not one matrix"),
     "as_priors.sizes": ("refused", "a class without samples has no share"),

@@ -53,14 +53,6 @@ def test_a_range_is_judged_at_its_middle_and_told_at_its_ends():
     assert f"new {' to '.join(ends)}" in report.summary() and "lead is" in report.summary()
 
 
-@pytest.mark.parametrize("given, words", [
-    ({"baseline": "ols"}, "baseline: 'ols' is no model"),
-    ({"costs": {"fp": 1, "fn": (8, 5)}}, "turn it round")])
-def test_what_cannot_be_meant_is_refused(given, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        ce.evaluate(Y, MODELS, **{"costs": PRICES, **given})
-
-
 @pytest.fixture()
 def files(tmp_path):
     frame = pd.DataFrame({"id": np.arange(400), "label": Y, **MODELS})
