@@ -710,9 +710,9 @@ def _amount_words(report, unit: str = "") -> list[str]:
         return []
     low, high, low_rising, high_rising, p, power = found
     return [
-        f"If errors do not depend on the amount, {entry.model} costs {_two(low)} to {_paid(high, unit)} per "
-        f"case. A test of that finds nothing (p = {_two(p)}); it would notice a risk that rises as the square "
-        f"root of the amount in {100 * power:.0f} of 100 such samples, and then a case costs "
+        f"If errors do not depend on the amount, {entry.model} costs {_two(low)} to {_paid(high, unit)} "
+        f"per case. A test of that finds nothing (p = {_two(p)}); it would notice a risk that rises as the "
+        f"square root of the amount in {100 * power:.0f} of 100 such samples, and then a case costs "
         f"{_two(low_rising)} to {_paid(high_rising, unit)}."
     ]
 

@@ -34,7 +34,7 @@ from cost_eval.core import (
     power_of_two,
     same_rows,
 )
-from .costs import CostMatrix, Costs, as_costs
+from .costs import CostMatrix, Costs
 from .decisions import bayes_threshold, hull_vertices
 from .metrics import normalized_expected_cost
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
@@ -308,11 +308,11 @@ def min_dcf(
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     _roc(y_true, scores, sample_weight)
     tables = threshold_counts(y_true, scores, sample_weight=sample_weight).counts.to_matrix()
-    return float(normalized_expected_cost(tables, as_costs(costs), priors=priors).min())
+    return float(normalized_expected_cost(tables, check_costs(costs, 2, 2), priors=priors).min())
 
 
 def act_dcf(
-    y_true: Labels, llr: Vector, costs: Costs, *, priors: Priors, sample_weight: Vector | None = None
+    y_true: Labels, scores: Vector, costs: Costs, *, priors: Priors, sample_weight: Vector | None = None
 ) -> float:
     """Actual detection cost: the normalized expected cost of Bayes decisions by log-likelihood ratios.
 
@@ -322,8 +322,8 @@ def act_dcf(
     ----------
     y_true : array (N,)
         binary labels, 1 is the target
-    llr : array (N,)
-        natural logarithm of p(x | target) / p(x | other)
+    scores : array (N,)
+        log-likelihood ratios, the natural logarithm of p(x | target) / p(x | other)
     costs : CostMatrix, array (2, 2) or mapping
         of a miss and a false alarm: dict(fp=1, fn=1)
     priors : float or array (2,)
@@ -346,16 +346,18 @@ def act_dcf(
     >>> act_dcf([0, 0, 0, 1, 1], [-3, -1, 2, 1, 4], dict(fp=1, fn=1), priors=.5)
     0.3333333333333333
     """
-    same_rows(y_true=y_true, llr=llr, sample_weight=sample_weight)
-    _roc(y_true, llr, sample_weight)
-    costs = as_costs(costs)
-    cut = bayes_threshold(costs, log_odds=True) - logit(check_priors(priors, 2)[1])
-    decided = check_scores(llr, len(np.asarray(y_true))) >= cut
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
+    _roc(y_true, scores, sample_weight)
+    costs, shares = check_costs(costs, 2, 2), check_priors(priors, classes=(0, 1))
+    if costs.ndim > 2:
+        raise ValueError("costs: one matrix for all samples is needed, got several; take their mean")
+    cut = bayes_threshold(costs, log_odds=True) - logit(shares[1])
+    decided = check_scores(scores, len(np.asarray(y_true))) >= cut
     table = confusion_counts(check_binary(y_true), decided, sample_weight=sample_weight)
-    return float(normalized_expected_cost(table, costs, priors=priors))
+    return float(normalized_expected_cost(table.array, costs, priors=shares))
 
 
-def cllr(y_true: Labels, llr: Vector, *, sample_weight: Vector | None = None) -> float:
+def cllr(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = None) -> float:
     """Cost of log-likelihood ratios, in bits: 0 is perfect, 1 says nothing (an llr of 0 for everybody).
 
     The cross-entropy at a prior of one half, both classes alike, divided by log 2.
@@ -364,8 +366,8 @@ def cllr(y_true: Labels, llr: Vector, *, sample_weight: Vector | None = None) ->
     ----------
     y_true : array (N,)
         binary labels, 1 is the target
-    llr : array (N,)
-        natural logarithm of p(x | target) / p(x | other)
+    scores : array (N,)
+        log-likelihood ratios, the natural logarithm of p(x | target) / p(x | other)
     sample_weight : array (N,), optional
         not negative
 
@@ -388,10 +390,10 @@ def cllr(y_true: Labels, llr: Vector, *, sample_weight: Vector | None = None) ->
     >>> cllr([0, 1, 1], [0, 0, 0])
     1.0
     """
-    same_rows(y_true=y_true, llr=llr, sample_weight=sample_weight)
-    _roc(y_true, llr, sample_weight)
+    same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
+    _roc(y_true, scores, sample_weight)
     y = check_binary(y_true)
-    values = check_scores(llr, len(y))
+    values = check_scores(scores, len(y))
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     bits = np.logaddexp(0, np.where(y, -values, values)) / np.log(2)
     return float(np.mean([np.average(bits[y == k], weights=weight[y == k]) for k in (False, True)]))

@@ -367,6 +367,7 @@ def cost_parts(y_true: Labels, decisions: Labels, costs: ExampleCosts) -> CostPa
     CostParts(perfect=0, average=125, fn_fluctuation=-100, fp_fluctuation=0)
     """
     each = _two_by_two(costs)
+    same_rows(y_true=y_true, decisions=decisions, costs=costs)
     y = encode(check_1d(y_true, "y_true"), list(costs.classes), "y_true", "classes").astype(bool)
     given = label_array(decisions, "decisions") if np.asarray(decisions).ndim < 2 else np.asarray(decisions)
     if len(each) != len(y) or given.shape[-1:] != y.shape:

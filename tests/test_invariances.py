@@ -468,6 +468,7 @@ NOT = {  # the beginning of a line and its case: properties that do not hold, an
     "capacity_curve|evaluate|training_variation": ("rows", ANOTHER),
     "evaluate|training_variation|scale.evaluate": ("models", PAIRS),
     "scale.evaluate scores": ("rows containers", ANOTHER),
+    "act_dcf|cllr": ("scores", "log-likelihood ratios are a scale"),
     "auc_interval": ("rows_without_weight", "it counts all rows, too"),
     "outperformance (better than chance )?expected_cost": ("unit", "the score is in another unit"),
     "capacity_curve": ("weights", "the folds are drawn of rows"),
