@@ -78,8 +78,8 @@ EXPECTED = {  # of an option, or of one function's: what it does instead, and wh
     "costs_known": ("same", "it lets pass what is refused: test_known_costs.py"),
     "n_jobs": ("same", "more processors, the same numbers"), "log": ("refused",
         "posteriors are no logarithms"),
-    **dict.fromkeys("""evaluate.costs_known bounds_without_labels.posteriors fit_rule.folds cost_scorer.costs_known
-    plot_tree_curves.curve certified_threshold.require""".split(), ("refused", "here")),
+    **dict.fromkeys("""evaluate.costs_known bounds_without_labels.posteriors fit_rule.folds
+    cost_scorer.costs_known plot_tree_curves.curve certified_threshold.require""".split(), ("refused", "here")),
     **dict.fromkeys(["check_coherence.of", "plot_tree_curves.prevalence", "labelled_rows.unknown"], SAME),
     "as_costs.y_true": ("same", "only counted"), "as_costs.one": ("refused",
         "columns of costs are not one matrix"),
