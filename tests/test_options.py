@@ -79,7 +79,7 @@ EXPECTED = {  # of an option, or of one function's: what it does instead, and wh
     "n_jobs": ("same", "more processors, the same numbers"), "log": ("refused",
         "posteriors are no logarithms"),
     **dict.fromkeys("""evaluate.costs_known bounds_without_labels.posteriors fit_rule.folds
-    cost_scorer.costs_known plot_tree_curves.curve certified_threshold.require""".split(), ("refused", "here")),
+    cost_scorer.costs_known plot_tree_curves.curve certified_threshold.require""".split(), ("refused", "")),
     **dict.fromkeys(["check_coherence.of", "plot_tree_curves.prevalence", "labelled_rows.unknown"], SAME),
     "as_costs.y_true": ("same", "only counted"), "as_costs.one": ("refused",
         "columns of costs are not one matrix"),
