@@ -751,7 +751,7 @@ PAPERS = {
         "check_coherence": lambda p: Call(ce.ExampleCosts(fp=1., fn=1 + p.amounts, tp=.5)),
         "churn_costs": lambda p: Call(100 * p.amounts, 5.),
         "emblematic_models": lambda p: Call(.25),
-        "weight_range_from_ranking": lambda p: Call(RANKINGS[p.number % 3], float(p.shares[1])).then(with_plot),
+        "weight_range_from_ranking": lambda p: Call(RANKINGS[p.number % 3], p.shares[1].item()).then(with_plot),
         "weight_range_from_ranking of models": lambda p: Call(
             ["x", ("y", "z")], .2, models={"x": (.5, .6), "y": (.9, .5), "z": (.6, .8)}),
         "rank_correlation": lambda p: Call(p.losses(), p.scores(), n0=2. if p.has("shown") else None),
@@ -795,7 +795,8 @@ PAPERS = {
             kind: Call(kind, .7, [.1, .3], n_curves=1024) for kind in ce.CURVES},
         "outperformance_curve_point": lambda p: {kind: Call(kind, .3, .7, .2) for kind in ce.CURVES},
         "outperformance_curve": lambda p: Call(ce.performance_curve(p.y, p.scores()), [.1, .5]),
-        "plot_tree_curves": lambda p: Call(n_curves=9, depth=4, boxes=2, rng=0).then(drawn),
+        "plot_tree_curves": lambda p: {kind: Call(kind, .2, n_curves=9, depth=4, boxes=k, rng=0).then(drawn)
+                                       for k, kind in enumerate(("lift", "roc"))},
     }),
 }
 WIDGETS = ("interval", "capacity", "luck", "isocost", "tree_curves", "loan", "metric_study", "missing",
@@ -826,7 +827,7 @@ DOORS = {
     "by_paper": lambda p: Call(),
     "stored_rows": lambda p: Call(),
     "moved": lambda p: Call([ce.run_item(items()["cost_score/figure1"])]),
-    "published": lambda p: Call("zhao2025", "table2"),
+    "published": lambda p: Call("outperformance", "table2"),
     "names": lambda p: Call(["ferrer", "te*"], small=p.has("shown")),
     "by_author": lambda p: Call("zaho"),
     "describe": lambda p: Call(),

@@ -265,7 +265,8 @@ class Problem:
         form = self.rng("priors").integers(3)
         if form == 0 and self.K == 2:
             return float(self.shares[1])
-        return dict(zip(self.classes, self.shares.tolist())) if form == 1 or self.has("named") else self.shares
+        named = form == 1 or self.has("named")
+        return dict(zip(self.classes, self.shares.tolist())) if named else self.shares
 
     # ---- costs
 

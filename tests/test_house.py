@@ -468,8 +468,6 @@ def test_no_leftovers():
 # ---- the budgets of the house: what a new part adds, another has to leave
 
 BUDGETS = {"cost_eval": 17_500, "tests": 14_000, ".ci": 2_200, "shown": 15_000, "names": 70, "words": 105_000}
-# of the book: tests 14,000, shown 15,000, words 105,000. Until then these are ceilings, which only fall: the tests
-# with "Tests that each hold a promise", cells that show and words with "One argument a chapter, told once"
 WIDTH = 110
 SILENT = {getattr(tokenize, kind) for kind in "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()}
 

@@ -483,7 +483,8 @@ def test_what_a_small_budget_may_leave_undecided_is_listed():
     rows = stored_rows().set_index(["item", "cell"])
     listed = reproduce._may_be_undecided()
     assert 0 < len(listed) < 20 and {budget for *_, budget in listed} == {"quick"}
-    assert {rows.loc[key[:2], "outcome"] for key in listed} <= {"agrees", "consistent", "undecided", "reading"}
+    known = {"agrees", "consistent", "undecided", "reading"}
+    assert {rows.loc[key[:2], "outcome"] for key in listed} <= known
     name, tied, _ = next(key for key in listed if key[0] == "bootstrap/laplace")
     stored = stored_rows().query("item == @name").drop(columns="item").reset_index(drop=True)
     turned = stored.assign(outcome=stored["outcome"].mask(stored["cell"] == tied, "undecided"))
