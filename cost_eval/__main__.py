@@ -209,13 +209,14 @@ def _number(text: str) -> float:
 
 def _price(text: str) -> float | tuple | str:
     "A number, or percent, or a range, or else a name."
+    low, colon, high = text.partition(":")
     try:
-        parts = tuple(map(typed_number, text.split(":")))
+        ends = typed_number(low), typed_number(high) if colon else 0.0
     except ValueError:
         return text
-    if len(parts) == 2 and parts[0] > parts[1]:
-        raise argparse.ArgumentTypeError(f"{text!r} runs down; write {':'.join(text.split(':')[::-1])}")
-    return parts if len(parts) == 2 else typed_number(text)
+    if colon and ends[0] > ends[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} runs down; write {high}:{low}")
+    return ends if colon else ends[0]
 
 
 def _whole(text: str) -> int:
@@ -358,14 +359,14 @@ def _compare(arguments):
     pair = arguments.new, arguments.old
     if pair[0] == pair[1]:
         raise ValueError(f"--new: {pair[0]!r} is the old one, too; name another column")
+    named = {*_items(arguments.ranks), *_items(arguments.llr), *_posteriors_of(frame, arguments.posteriors)}
     for name, option in zip(pair, ("--new", "--old")):
-        if not arguments.posteriors:
+        if name not in named:
             _column(frame, name, option)
-    named = {*_items(arguments.ranks), *_items(arguments.llr)}
-    arguments.scores = arguments.posteriors and ",".join(name for name in pair if name not in named)
-    arguments.scores = arguments.scores or ",".join(name for name in pair if name not in named) or None
+    arguments.scores = ",".join(f'"{name}"' for name in pair if name not in named) or None
     report = _report(arguments, frame)
-    row = report.differences.iloc[0]
+    pairs = report.differences[["first", "second"]].isin(pair).all(axis=1)
+    row = report.differences[pairs].iloc[0]
     sign = 1 if row["first"] == arguments.new else -1
     low, high = sorted((sign * row["low"], sign * row["high"]))
     code = 0 if high < arguments.margin else 1 if low > arguments.margin else 3
@@ -384,7 +385,7 @@ def _mcnemar(report) -> float | None:
     plain = case.counted and not case.shifted and {line.rule for line in lines} == {"as given"}
     if not plain or not np.array_equal(case.costs.array, 1 - np.eye(len(case.costs.classes))):
         return None
-    one, other = (line.decisions != case.y for line in lines)
+    one, other = (line.decisions != case.y for line in lines[:2])
     alone = int((one & ~other).sum()), int((other & ~one).sum())
     return float(binomtest(alone[0], sum(alone)).pvalue) if sum(alone) else 1.0
 
@@ -585,6 +586,15 @@ def _with_columns(costs, frame, option: str = ""):
     return costs | {k: _column(frame, name, option or f"--{k}", True) for k, name in named.items()}
 
 
+def _own_costs(arguments, frame):
+    "What errors cost in the rows that an installed rule reads; None where that is not said."
+    prices = _prices(arguments)
+    for name, price in prices.items():
+        if isinstance(price, tuple):
+            raise ValueError(f"--{name}: a range is judged by evaluate and compare; give a number or a column")
+    return _with_columns(prices, frame) or None
+
+
 def _items(text: str | None) -> list:
     "Names with commas between them; one that holds a comma is quoted."
     return next(csv.reader([text])) if text else []
@@ -774,7 +784,7 @@ def _decide(arguments):
         try:
             for k, frame in enumerate(frames):
                 _, values = _rule_values(rule, frame, arguments)
-                costs = _with_columns(_prices(arguments), frame) or None
+                costs = _own_costs(arguments, frame)
                 decided, here = rule.decide(values, costs, capacity=capacity), list(frame.columns)
                 columns = columns or here
                 if here != columns:
@@ -809,7 +819,7 @@ def _check(arguments):
         label = read_table(frames[0], models={rule.model: where}, taken=taken).label
         print(f"Read: true labels {label!r}. (--label says otherwise.)")
     rows |= {name: getattr(arguments, name) for name in ("max_cost", "largest", "heaviest", "confidence")}
-    costs = _with_columns(_prices(arguments), frame) or None
+    costs = _own_costs(arguments, frame)
     told = check_rule(rule, _column(frame, label, "--label"), values, costs, min_rates=rates, **rows)
     print(rule)
     _print_table(told.table)

@@ -13,9 +13,9 @@ from .core import Axes, DataFrame, Figure, Numbers
 
 # %% auto #0
 __all__ = ['RULES_IN_WORDS', 'PANELS', 'Robustness', 'Line', 'robustness_map', 'model_color', 'has_ratio', 'why_no_map',
-           'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers', 'summary_lines',
-           'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'frame_html', 'brief_html',
-           'panel_image', 'web_page', 'markdown_page', 'as_dict']
+           'corners', 'caveats', 'gap_lines', 'scenario_words', 'constraint_words', 'grave_first', 'answers',
+           'summary_lines', 'short_ladder', 'panels_of', 'draw_panel', 'draw_report', 'sections', 'frame_html',
+           'brief_html', 'panel_image', 'web_page', 'markdown_page', 'as_dict']
 
 # %% ../nbs/58_page.ipynb #6abacdb6
 import base64
@@ -24,6 +24,7 @@ import io
 import json
 from html import escape
 from importlib import resources
+from itertools import product
 
 import numpy as np
 from scipy.special import logit
@@ -185,21 +186,13 @@ def _decide(report, unit: str = "") -> tuple[str, str]:
 
 def _from(report) -> tuple[str, str]:
     "From which value on the model decides positive, and how far that moves over the folds."
-    cut, (low, high) = _cut(report)
-    if not np.isfinite(cut):
+    model = report.best.loc[0, "model"]
+    cut = report._rungs.loc[report._rungs["main"] & (report._rungs["model"] == model), "threshold"].iloc[0]
+    if len(report.decisions) != 2 or np.isnan(cut):
         return "", ""
-    low, high = _two(low), _two(high)
+    low, high = map(_two, report._once("cut", lambda: report.decision_rule().over_folds))
     moves = f" Over the folds the cut moves from {low} to {high}." * (low != high)
     return f" and decide {report.decisions[1]} from {_two(cut)} on", moves
-
-
-def _cut(report) -> tuple:
-    "The cut of the cheapest model, and its range over the folds; NaN where there is no such value."
-    v, none = _verdict(report), (np.nan, (np.nan, np.nan))
-    rows = report._rungs[report._rungs["main"] & (report._rungs["model"] == v.model)]
-    if v.state not in ("use", "unsure") or len(report.decisions) != 2 or rows["threshold"].isna().all():
-        return none
-    return float(rows["threshold"].iloc[0]), report._once("cut", lambda: report.decision_rule().over_folds)
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
@@ -717,13 +710,35 @@ def _amount_words(report, unit: str = "") -> list[str]:
     ]
 
 
+def corners(ranges: Any) -> dict:
+    """The corners of the box of costs that are ranges.
+
+    Parameters
+    ----------
+    ranges : mapping or None
+        outcome -> least and largest cost
+
+    Returns
+    -------
+    dict
+        what each corner is called -> outcome -> cost; empty without ranges
+
+    Examples
+    --------
+    >>> corners({"fn": (5.0, 20.0)})
+    {'fn 5': {'fn': 5.0}, 'fn 20': {'fn': 20.0}}
+    """
+    sides = [[(name, end) for end in ends] for name, ends in (ranges or {}).items()]
+    found = [dict(corner) for corner in product(*sides)] if sides else []
+    return {", ".join(f"{k} {v:g}" for k, v in at.items()): at for at in found}
+
+
 def _range_words(report, unit: str = "") -> list[str]:
     "Least and largest cost of each model where costs are ranges, and who is the cheapest in between."
     ranges, table = report._case.ranges, report.scenarios
     if not ranges:
         return []
-    corners = [*dict.fromkeys(table["scenario"])][: 2 ** len(ranges)]
-    inside = table[table["scenario"].isin(corners)]
+    inside = table[table["scenario"].isin(corners(ranges))]
     ends = inside.groupby("model")["cost"].agg(["min", "max"]).loc[report.best["model"]]
     each = ", ".join(f"{name} {_two(low)} to {_paid(high, unit)}" for name, low, high in ends.itertuples())
     given = " and ".join(f"{name} {_two(low)} to {_two(high)}" for name, (low, high) in ranges.items())
@@ -848,9 +863,8 @@ def scenario_words(report: Any) -> list[str]:
     >>> scenario_words(report)[0][:45]
     'Under other costs, each model by its rule: sh'
     """
-    ranges, table = report._case.ranges, report.scenarios
-    if ranges:  # their corners come first, and have words of their own
-        table = table[~table["scenario"].isin([*dict.fromkeys(table["scenario"])][: 2 ** len(ranges)])]
+    table = report.scenarios
+    table = table[~table["scenario"].isin(corners(report._case.ranges))]  # they have words of their own
     if not len(table):
         return []
     best = table.groupby("scenario", sort=False).first()

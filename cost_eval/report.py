@@ -107,7 +107,7 @@ def _case_of(
 def _at_costs(case: _Case, fits: CrossFit, costs, priors, order, rng, whole=None) -> tuple[CrossFit, _Case]:
     "Folds, calibrations and samples at other costs, `whole` those of all rows if some have no label."
     at = fits.at_costs(_by_ids(costs, order, fits.samples))
-    how = {name: getattr(case, name) for name in ("heaviest", "method", "require", "baseline", "ranges")}
+    how = {name: getattr(case, name) for name in ("heaviest", "method", "require", "baseline")}
     how |= {"largest": None if at.samples.own is None else case.largest, "all_costs": whole}
     return at, _case_of(at.samples, priors, case.capacity, case.confidence, rng, **how)
 
@@ -408,6 +408,15 @@ def _in_use(case: _Case, mains: list[Decided]) -> Decided | None:
     return next((e for e in every if e.model == case.baseline), None)
 
 
+def _today(case: _Case, mains: list[Decided]) -> dict:
+    "Name, cost and interval of what is in use today; empty where that was not said."
+    found = _in_use(case, mains)
+    if found is None:
+        return {}
+    ends = ask([case.asks(found)], confidence=case.confidence)
+    return {"model": found.model, "cost": ends.estimate[0], "low": ends.low[0], "high": ends.high[0]}
+
+
 def _savings(case: _Case, pairs: list):
     "What models save against other decisions, paired, all together; positive: the declared rule is cheaper."
     asked = []
@@ -586,9 +595,7 @@ def _read_ranges(costs) -> tuple:
 
 def _at_corners(costs, ranges: dict) -> dict:
     "The costs at each corner of the box of ranges, by what is written there."
-    corners = product(*([(name, end) for end in ends] for name, ends in ranges.items()))
-    found = [dict(corner) for corner in corners] if ranges else []
-    return {", ".join(f"{k} {v:g}" for k, v in at.items()): {**costs, **at} for at in found}
+    return {name: {**costs, **at} for name, at in page.corners(ranges).items()}
 
 
 def _read_baseline(baseline, samples: Samples):
@@ -745,12 +752,7 @@ class Report(Result):
     @property
     def today(self) -> dict:
         "What is in use today, if that was said: its name, its cost per case, and its interval; else empty."
-        case, mains = self._mains
-        found = _in_use(case, mains)
-        if found is None:
-            return {}
-        ends = ask([case.asks(found)], confidence=self.confidence)
-        return {"model": found.model, "cost": ends.estimate[0], "low": ends.low[0], "high": ends.high[0]}
+        return self._once("today", lambda: _today(*self._mains))
 
     @property
     def costs(self) -> CostMatrix:
@@ -850,8 +852,11 @@ class Report(Result):
         """
         fits, declared, notes, seed, draws, order, told = self._inputs
         notes = [*(note for note in self.notes if note not in told), *notes]  # what was added since
+        costs, ranges = _read_ranges(costs)
         fits, case = _at_costs(self._case, fits, costs, priors, order, fits.random(2))
-        case = replace(case, scenarios=self._case.scenarios)
+        others = self._case.scenarios[len(page.corners(self._case.ranges)) :]
+        corners = _read_scenarios(_at_corners(costs, ranges) or None)
+        case = replace(case, scenarios=corners + others, ranges=ranges)
         return _judged(case, fits, declared, priors, notes, seed, order, draws)
 
     def decision_rule(self, name: str | None = None, *, otherwise: Any = None) -> DecisionRule:
@@ -1052,7 +1057,7 @@ def evaluate(
     costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
         (K, M), lower is better, any decisions beside the classes; or a matrix per sample; or dict(fp=, fn=).
         A cost of such a dict may be a range, dict(fp=1, fn=(5, 20)): models are judged at its geometric
-        mean, `.scenarios` has its ends, and the summary says whether the cheapest model changes in between
+        mean (half its end where it begins at 0), `.scenarios` has its ends, and the summary says whether the cheapest model changes in between
     rule : str or mapping, default "calibrated"
         one of `RULES` for all models, or {model: rule}
     positive : label, optional
@@ -1151,9 +1156,8 @@ def evaluate(
             f"{len(part.rows)} of {len(counting)} samples have a label; each stands for one over its "
             "probability of having been labelled, which is taken as known."
         )
-    if ranges and (scenarios is None or isinstance(scenarios, Mapping)):
-        scenarios = {**_at_corners(costs, ranges), **(scenarios or {})}
-    units["scenarios"] = _read_scenarios(scenarios, counting)
+    corners = _read_scenarios(_at_corners(costs, ranges) or None, counting)
+    units["scenarios"] = corners + _read_scenarios(scenarios, counting)
     samples = read_samples(y_true, models, costs, positive=positive, **given)
     units["baseline"] = _read_baseline(baseline, samples)
     rng = 0 if rng is None else rng

@@ -77,10 +77,15 @@ def _roc(y_true, scores, sample_weight):
     "True and false positives at all thresholds, as floats; both classes must occur."
     counts = threshold_counts(y_true, scores, sample_weight=sample_weight).counts
     tp, fp = np.asarray(counts.tp, float), np.asarray(counts.fp, float)
-    if not (tp[-1] > 0 and fp[-1] > 0):
-        said = f"got weight {fp[-1]:g} of class 0 and {tp[-1]:g} of class 1"
-        raise ValueError(f"y_true: both classes are needed, {said}")
+    _check_both(fp[-1], tp[-1])
     return tp, fp
+
+
+def _check_both(negative, positive):
+    "`ValueError` unless both classes weigh something."
+    if not (negative > 0 and positive > 0):
+        said = f"got weight {negative:g} of class 0 and {positive:g} of class 1"
+        raise ValueError(f"y_true: both classes are needed, {said}")
 
 # %% ../nbs/12_scores.ipynb #auc1nterval
 class AucInterval(NamedTuple):
@@ -153,9 +158,7 @@ def auc_interval(
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
     unit = np.arange(len(y)) if clusters is None else check_numbered(clusters, "clusters", len(y))[1]
     sizes = np.array([weight[~y].sum(), weight[y].sum()])
-    if not sizes.all():
-        said = f"got weight {sizes[0]:g} of class 0 and {sizes[1]:g} of class 1"
-        raise ValueError(f"y_true: both classes are needed, {said}")
+    _check_both(*sizes)
     part = _placements(y, check_scores(scores, len(y)), weight)
     area = float(np.average(part[y], weights=weight[y]))
     sums = np.bincount(unit, weight * (part - area) / sizes[y.astype(int)])
@@ -306,8 +309,8 @@ def min_dcf(
     0.3333333333333333
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
-    _roc(y_true, scores, sample_weight)
-    tables = threshold_counts(y_true, scores, sample_weight=sample_weight).counts.to_matrix()
+    tp, fp = _roc(y_true, scores, sample_weight)
+    tables = BinaryCounts(tp, fp, tp[-1] - tp, fp[-1] - fp).to_matrix()
     return float(normalized_expected_cost(tables, check_costs(costs, 2, 2), priors=priors).min())
 
 
@@ -347,13 +350,13 @@ def act_dcf(
     0.3333333333333333
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
-    _roc(y_true, scores, sample_weight)
     costs, shares = check_costs(costs, 2, 2), check_priors(priors, classes=(0, 1))
     if costs.ndim > 2:
         raise ValueError("costs: one matrix for all samples is needed, got several; take their mean")
     cut = bayes_threshold(costs, log_odds=True) - logit(shares[1])
     decided = check_scores(scores, len(np.asarray(y_true))) >= cut
     table = confusion_counts(check_binary(y_true), decided, sample_weight=sample_weight)
+    _check_both(*table.array.sum(1))
     return float(normalized_expected_cost(table.array, costs, priors=shares))
 
 
@@ -391,10 +394,10 @@ def cllr(y_true: Labels, scores: Vector, *, sample_weight: Vector | None = None)
     1.0
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
-    _roc(y_true, scores, sample_weight)
     y = check_binary(y_true)
     values = check_scores(scores, len(y))
     weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
+    _check_both(weight[~y].sum(), weight[y].sum())
     bits = np.logaddexp(0, np.where(y, -values, values)) / np.log(2)
     return float(np.mean([np.average(bits[y == k], weights=weight[y == k]) for k in (False, True)]))
 

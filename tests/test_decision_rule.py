@@ -367,6 +367,7 @@ def test_decide_applies_the_rule_to_files(installed, capsys):
         code, err = decided(file, made=made, out="y.csv")
         assert code == 2 and re.search(words, err), err
         assert not (place / "y.csv").exists() and not (place / "y.csv.part").exists()
+    assert decided("new.csv", "--fp", 1, "--fn", "5:20", out="y.csv")[0] == 2, "a range is no price of a row"
 
 
 def test_posteriors_in_columns_and_costs_of_each_row(tmp_path, capsys):

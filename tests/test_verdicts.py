@@ -176,8 +176,8 @@ def sure_agrees(r, said, top, naive, saved):
         d = next(p for p in r.differences.to_dict("records") if {p["first"], p["second"]} == names)
         ends = (-d["high"], -d["low"]) if d["first"] == top["model"] else (d["low"], d["high"])
         asked.append(("difference", r.best.iloc[1]["model"], *ends, d["told_apart"]))
-    between = rf"(saves|costs|is between) {N} (?:to|cheaper and) {N}(?: more| dearer)? per case (?:against|than) "
-    found, others = re.findall(between + r"([^;:.]+)", said), []
+    between = rf"(saves|costs|is between) {N} (?:to|cheaper and) {N}(?: more| dearer)? per case "
+    found, others = re.findall(between + r"(?:against|than) ([^;:.]+)", said), []
     assert len(found) == len(asked) and said.startswith(f"At 95%, {top['model']} ")
     for (way, one, other, name), (question, rival, low, high, apart) in zip(found, asked):
         wanted = ("saves", low, high) if apart and high > 0 else ("costs", -high, -low) if apart else (

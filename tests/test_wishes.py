@@ -1,5 +1,5 @@
-"""What people asked for: today's rule, ranges of costs, one sheet, a gate, log-likelihood ratios, no label at all,
-a certified precision, own amounts with few misses. Each against numbers that the package did not compute."""
+"""What people asked for: today's rule, ranges of costs, one sheet, a gate, log-likelihood ratios, no label at
+all, a certified precision, own amounts with few misses. Each against numbers of our own."""
 import re
 
 import numpy as np
@@ -36,8 +36,8 @@ def test_savings_and_page_speak_of_todays_rule(baseline, name, cost):
 
 
 def test_the_page_begins_with_one_sheet():
-    sheet = re.sub(r"(?s)<style>.*?</style>|<img[^>]*>|<[^>]+>", " ", ce.evaluate(Y, MODELS, PRICES, baseline="old", rng=0)
-                   .to_html().partition("<details>")[0])
+    page = ce.evaluate(Y, MODELS, PRICES, baseline="old", rng=0).to_html().partition("<details>")[0]
+    sheet = re.sub(r"(?s)<style>.*?</style>|<[^>]+>", " ", page)
     assert len(sheet.split()) < 280 and sheet.count("Use new") == 1
     assert not re.search("told apart|conservative|rung|ladder|held together", sheet)
 
@@ -51,6 +51,7 @@ def test_a_range_is_judged_at_its_middle_and_told_at_its_ends():
             assert found[f"fn {price:g}", name] == pytest.approx(bill(decided, fn=price))
     ends = [f"{bill(MODELS['new'], fn=price):.2g}" for price in (.5, 8)]
     assert f"new {' to '.join(ends)}" in report.summary() and "lead is" in report.summary()
+    assert report.with_costs(PRICES).scenarios.empty, "other costs, other ranges"
 
 
 @pytest.fixture()
