@@ -591,7 +591,7 @@ def _own_costs(arguments, frame):
     prices = _prices(arguments)
     for name, price in prices.items():
         if isinstance(price, tuple):
-            raise ValueError(f"--{name}: a range is judged by evaluate and compare; give a number or a column")
+            raise ValueError(f"--{name}: evaluate and compare take a range; give a number or a column")
     return _with_columns(prices, frame) or None
 
 

@@ -1057,7 +1057,8 @@ def evaluate(
     costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
         (K, M), lower is better, any decisions beside the classes; or a matrix per sample; or dict(fp=, fn=).
         A cost of such a dict may be a range, dict(fp=1, fn=(5, 20)): models are judged at its geometric
-        mean (half its end where it begins at 0), `.scenarios` has its ends, and the summary says whether the cheapest model changes in between
+        mean (half its end where it begins at 0), `.scenarios` has its ends, and the summary says whether the
+        cheapest model changes in between
     rule : str or mapping, default "calibrated"
         one of `RULES` for all models, or {model: rule}
     positive : label, optional

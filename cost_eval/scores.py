@@ -353,9 +353,8 @@ def act_dcf(
     costs, shares = check_costs(costs, 2, 2), check_priors(priors, classes=(0, 1))
     if costs.ndim > 2:
         raise ValueError("costs: one matrix for all samples is needed, got several; take their mean")
-    cut = bayes_threshold(costs, log_odds=True) - logit(shares[1])
-    decided = check_scores(scores, len(np.asarray(y_true))) >= cut
-    table = confusion_counts(check_binary(y_true), decided, sample_weight=sample_weight)
+    y, cut = check_binary(y_true), bayes_threshold(costs, log_odds=True) - logit(shares[1])
+    table = confusion_counts(y, check_scores(scores, len(y)) >= cut, sample_weight=sample_weight)
     _check_both(*table.array.sum(1))
     return float(normalized_expected_cost(table.array, costs, priors=shares))
 
