@@ -269,7 +269,8 @@ def test_notebooks(beside):
     shutil.rmtree(str(NUMBERS), ignore_errors=True)
     NUMBERS.mkdir(parents=True)
     os.environ["COST_EVAL_NUMBERS"] = str(NUMBERS)  # the papers', computed once a run: the tests read them
-    return run(PYTHON, ".ci/notebooks.py", "--check", "--jobs", WORKERS, *(["--slow"] if FULL else []))[-1]
+    left = ["--slow"] if FULL else [] if CI else ["--without-ci"]
+    return run(PYTHON, ".ci/notebooks.py", "--check", "--jobs", WORKERS, *left)[-1]
 
 
 def test_pytest(beside):

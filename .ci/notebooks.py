@@ -4,7 +4,7 @@
 
 Cells with `#| eval: false` and, without --slow, `#| slow` are not run and keep their outputs. A cell that raises or warns fails its
 notebook, which is then left as it was.
---check runs what `nbdev_test` runs and stores nothing: a slider is taken to its ends and its middle, captions are held against their
+--check runs what `nbdev_test` runs and stores nothing; --without-ci leaves to CI the simulations, marked `#| ci`: a slider is taken to its ends and its middle, captions are held against their
 figures. `nbdev_test` itself runs several notebooks in one process, whose settings and seeds leak from one to the next, and then waits
 minutes for idle workers that a notebook started. The processes begin with the libraries of others already imported, which takes
 seconds, and nothing of ours.
@@ -12,6 +12,7 @@ seconds, and nothing of ours.
 import argparse
 import contextlib
 import importlib
+import itertools
 import json
 import multiprocessing.connection
 import os
@@ -45,12 +46,9 @@ TIMEOUT = 1200  # seconds for one cell
 
 # ---- which cells run
 
-def is_slow(cell):
-    return "slow" in extract_directives(cell, remove=False)
-
-
 def is_run(cell, slow):
-    return extract_directives(cell, remove=False).get("eval:") != ["false"] and (slow or not is_slow(cell))
+    flags = extract_directives(cell, remove=False)
+    return flags.get("eval:") != ["false"] and (slow or "slow" not in flags)
 
 
 def execute(nb, folder, slow=False):
@@ -131,9 +129,9 @@ def process(path, slow=False):
     return "outputs " + ("changed" if new != old else "as before"), ""
 
 
-def checked(path, slow):
-    """Run the cells of one notebook in this process, and hold its figures against their captions: whether all
-    is well."""
+def checked(path, left):
+    """Run the cells of one notebook in this process but those with the flags `left`, and hold its figures against
+    their captions: whether all is well."""
     os.chdir(NBS)
     import captions
     import execnb.shell
@@ -152,7 +150,7 @@ def checked(path, slow):
     untrue = []
     captions.watch(untrue)
     execnb.shell.CaptureShell.showtraceback = partialmethod(told, untrue)
-    success = test_nb(path, basepath=NBS, **{"force_flags" if slow else "skip_flags": ["slow"]})[0]
+    success = test_nb(path, basepath=NBS, skip_flags=left)[0]
     print("\n".join(untrue))
     return success and not untrue
 
@@ -183,7 +181,7 @@ def job(path, options, log):
     for stream in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), stream)
     if options.check:
-        success = checked(path, options.slow)
+        success = checked(path, options.left)
     else:
         outcome, text = process(path, options.slow)
         success = outcome != "FAILED"
@@ -221,8 +219,10 @@ def main(argv=None):
     parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK")
     parser.add_argument("--check", action="store_true", help="store nothing")
     parser.add_argument("--slow", action="store_true", help="run the cells marked slow, too")
+    parser.add_argument("--without-ci", action="store_true", help="leave the cells marked ci to CI, as pytest does")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="notebooks at a time (default: 2)")
     options = parser.parse_args(argv)
+    options.left = [] if options.slow else ["slow", "ci"] if options.without_ci else ["slow"]
     if options.slow:  # the book's claims (91_reproduce): all draws are held to the record, or make it
         os.environ.setdefault("COST_EVAL_CLAIMS", "all" if options.check else "store")
     paths = [path if path.exists() else NBS / path for path in map(Path, options.notebooks)]
@@ -238,14 +238,13 @@ def run_all(paths, options):
     order = sorted(paths, key=lambda path: ("_reproduced" not in path.name, -path.stat().st_size))
     failed = []
     for number, (path, success, seconds, text) in enumerate(processes(order, options), 1):
-        verdict = "ok" if success else "FAILED"
-        print(f"[{number}/{len(paths)}] {path.name}: {verdict}, {seconds:.1f} s", flush=True)
+        print(f"[{number}/{len(paths)}] {path.name}: {'ok' if success else 'FAILED'}, {seconds:.1f} s", flush=True)
         failed += [] if success else [path.name]
         if not (success and options.check):
             print(text.strip(), flush=True)
-    for path in paths if options.check and not options.slow else ():
-        if count := path.read_text(encoding="utf-8").count('"#| slow'):
-            print(f"left out: {path.name}: slow cells ({count})")
+    for path, flag in itertools.product(paths if options.check else (), options.left):
+        if count := path.read_text(encoding="utf-8").count(f'"#| {flag}'):
+            print(f"left out: {path.name}: {flag} cells ({count})")
     print(f"failed: {', '.join(failed)}" if failed else f"{len(paths)} notebooks")
     return int(bool(failed))
 
