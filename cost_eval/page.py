@@ -690,7 +690,8 @@ def _change(report) -> str:
     if not v.today or v.today in (names[other] for other in changes[1].values()):
         return said
     rival = _nearest_changes(report, names.index(v.today))
-    beside = _what_changes(names, at, rival, f"cheaper than {v.model}")
+    than = v.model if rival[1] else v.today
+    beside = _what_changes(names, at, rival, f"cheaper than {than}")
     return f"{said} {beside}" if v.model == names[changes[0]] else said
 
 
