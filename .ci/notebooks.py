@@ -39,25 +39,20 @@ ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
 SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot",
           "ipywidgets", "sklearn.ensemble"]
-VIEW = "application/vnd.jupyter.widget-view+json"
 INLINE = "module://matplotlib_inline.backend_inline"
-TIMEOUT = 1200  # seconds for one cell
+VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 # ---- which cells run
 
-def is_run(cell, slow):
-    flags = extract_directives(cell, remove=False)
-    return flags.get("eval:") != ["false"] and (slow or "slow" not in flags)
-
-
 def execute(nb, folder, slow=False):
     "Run the cells of `nb` in `folder`."
     for cell in nb.cells:
-        if cell.cell_type == "code" and not is_run(cell, slow):
+        flags = extract_directives(cell, remove=False) if cell.cell_type == "code" else {}
+        if flags.get("eval:") == ["false"] or ("slow" in flags and not slow):
             cell.metadata.tags = ["skip-execution"]  # for nbclient; it is not stored
     with tempfile.TemporaryDirectory() as scratch:
-        client = NotebookClient(nb, timeout=TIMEOUT, resources={"metadata": {"path": str(folder)}},
+        client = NotebookClient(nb, timeout=1200, resources={"metadata": {"path": str(folder)}},
                                 config=sockets(scratch), extra_arguments=["--log-level=ERROR"])
         client.execute(env=kernel_environment(scratch))
     nb.metadata.pop("widgets", None)  # no page needs the state of widgets
@@ -219,7 +214,7 @@ def main(argv=None):
     parser.add_argument("notebooks", nargs="*", metavar="NOTEBOOK")
     parser.add_argument("--check", action="store_true", help="store nothing")
     parser.add_argument("--slow", action="store_true", help="run the cells marked slow, too")
-    parser.add_argument("--without-ci", action="store_true", help="leave the cells marked ci to CI, as pytest does")
+    parser.add_argument("--without-ci", action="store_true", help="leave to CI the cells marked so")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="notebooks at a time (default: 2)")
     options = parser.parse_args(argv)
     options.left = [] if options.slow else ["slow", "ci"] if options.without_ci else ["slow"]
@@ -238,7 +233,8 @@ def run_all(paths, options):
     order = sorted(paths, key=lambda path: ("_reproduced" not in path.name, -path.stat().st_size))
     failed = []
     for number, (path, success, seconds, text) in enumerate(processes(order, options), 1):
-        print(f"[{number}/{len(paths)}] {path.name}: {'ok' if success else 'FAILED'}, {seconds:.1f} s", flush=True)
+        verdict = "ok" if success else "FAILED"
+        print(f"[{number}/{len(paths)}] {path.name}: {verdict}, {seconds:.1f} s", flush=True)
         failed += [] if success else [path.name]
         if not (success and options.check):
             print(text.strip(), flush=True)

@@ -69,10 +69,6 @@ def test_names_and_signatures_are_as_agreed(module):
     assert (gone, new) == ([], []), "say so in CHANGELOG.md, and write signatures.txt anew"
 
 
-def test_core_promises_nothing():
-    assert load("core").__all__ == []
-
-
 def test_a_name_has_one_meaning_wherever_it_is_exported():
     "`scale` apart, whose names are those of the package on purpose."
     meanings = {}

@@ -38,8 +38,10 @@ def ends(found):
 
 def test_a_guarantee_is_told_for_each_kind_of_sample():
     told = [bs.METHODS["clopper_pearson"].guarantee_for(kind).partition(":")[0] for kind in bs.KINDS]
-    assert told == ["proved", "conjectured", "measured", "conjectured", "conjectured", "none"]
+    assert told == ["proved", "conjectured", "measured", "conjectured", "conjectured", "measured", "none"]
     assert all(record.guarantee_for("range seen").startswith("none") for record in bs.METHODS.values())
+    found = bs.loss_interval([0, 0, 0, 0, 0, 10.], bounds=([0] * 6, [1] * 5 + [10]))  # fails in .0252 of all sets
+    assert found.low > .0252 * 10 / 6 and found.guarantee.startswith("measured")
 
 
 # ---- what all methods share

@@ -36,6 +36,10 @@ def long(item):
         item.needs) and item.paper != "weighted_accuracy"
 
 
+# what draws or trains for seconds: CI asks it, and a plain `make test` does not
+DRAWN = "outperformance/section3.3", "outperformance/table", "weighted_accuracy/figure", "weighted_accuracy/c"
+
+
 def at_hand(name):
     return all(map(reproduce.datasets.available, ITEMS[name].needs))
 
@@ -50,7 +54,8 @@ def result(name):
 def case(name, *values):
     "Of one item: not without its data, at night if it takes long, and all of it in one process."
     marks = [pytest.mark.skipif(not at_hand(name), reason="its data are not at hand"),
-             pytest.mark.xdist_group(name), *[pytest.mark.slow] * long(ITEMS[name])]
+             pytest.mark.xdist_group(name), *[pytest.mark.slow] * long(ITEMS[name]),
+             *[pytest.mark.ci] * name.startswith(DRAWN)]
     return pytest.param(name, *values, marks=marks, id=": ".join([name, *values[:1]]))
 
 
