@@ -322,8 +322,10 @@ _ALSO = {"sensitivity": "recall", "tpr": "recall", "tnr": "specificity", "ppv": 
 def unknown_name(value, known, name: str) -> str:
     "What to say of a name that is not among the known ones: the nearest of them, or all."
     named = {str(k).lower(): str(k) for k in known}
-    also = _ALSO.get(str(value).lower())
-    near = [also] if also in named else difflib.get_close_matches(str(value).lower(), named, n=3, cutoff=0.75)  # ppv is not nearly npv
+    typed = str(value).lower()
+    near = difflib.get_close_matches(typed, named, n=3, cutoff=0.75)
+    if _ALSO.get(typed) in named:  # ppv is not nearly npv
+        near = [_ALSO[typed]]
     if near:
         return f"{name}: {value!r} is unknown; did you mean {' or '.join(repr(named[k]) for k in near)}?"
     return f"{name}: {value!r} is unknown; there are {', '.join(named.values())}"

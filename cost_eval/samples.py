@@ -709,8 +709,9 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
     "The costs with the positive class second and named; `ValueError` where that would be a guess."
     if len(table.classes) != 2 or origin == "named":
         if positive is not None and [written(positive)] != [*map(written, table.classes)][1:]:
-            said = f"the costs name {list(table.classes)}, of which the last is the positive one"
-            said = said if len(table.classes) == 2 else f"of {len(table.classes)} classes none is the positive one"
+            said = f"of {len(table.classes)} classes none is the positive one"
+            if len(table.classes) == 2:
+                said = f"the costs name {list(table.classes)}, of which the last is the positive one"
             raise ValueError(f"positive: {positive!r}, but {said}; leave positive out, or give other costs")
         return table
     counted = origin != "frame" and positions(labels, (0, 1)) is not None

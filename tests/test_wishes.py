@@ -65,8 +65,9 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize("pair, margin, code", [
-    (("new", "old"), 0, 0), (("old", "new"), 0, 1), (("odd", "old"), .5, 3), (("new", "old"), "-.14 --fn 1:25", 3),
-    (("new", "old"), "0 --scenario dear=1:50", 0), (("odd", "old"), ".5 --scenario dear=1:50", 1)])
+    (("new", "old"), 0, 0), (("old", "new"), 0, 1), (("odd", "old"), .5, 3),
+    (("new", "old"), "-.14 --fn 1:25", 3), (("new", "old"), "0 --scenario dear=1:50", 0),
+    (("odd", "old"), ".5 --scenario dear=1:50", 1)])
 def test_the_gate_says_by_its_code(files, capsys, pair, margin, code):
     call = f"compare {files}/all.csv --new {pair[0]} --old {pair[1]} --fp 1 --fn 5 --margin {margin}"
     assert main(call.split()) == code
