@@ -325,6 +325,8 @@ def _evaluate(arguments):
 
 def _report(arguments, frame):
     "The report on the rows of a table, as the options say; the columns of its models are kept."
+    if not len(frame):
+        raise ValueError(f"{arguments.files[0]}: no rows below the header; one row a sample is needed")
     costs, rule, asked = _costs_of(arguments), arguments.rule, arguments.require
     scenarios = _scenarios_of(arguments)
     rows, priced = _columns_of_rows(frame, arguments, *_PER_ROW), _with_columns(costs, frame)
@@ -353,7 +355,7 @@ def _report(arguments, frame):
 
 def _compare(arguments):
     """May a new model replace the old one? Exit status: 0 if it surely costs less than the margin more, 1 if
-    it surely costs more than that, 3 undecided.
+    it surely costs more than that, 3 undecided. Of a range and of scenarios: 0 if all say so, 1 if one does.
     """
     frame = _joined(arguments) if arguments.join else _read_frame(arguments)
     pair = arguments.new, arguments.old
@@ -364,18 +366,32 @@ def _compare(arguments):
         if name not in named:
             _column(frame, name, option)
     arguments.scores = ",".join(f'"{name}"' for name in pair if name not in named) or None
-    report = _report(arguments, frame)
-    pairs = report.differences[["first", "second"]].isin(pair).all(axis=1)
+    report, priors = _report(arguments, frame), _priors_of(arguments)
+    ends = {f"{k}: ": report.with_costs(costs, priors=priors) for k, costs, _ in report._case.scenarios}
+    here = "at the middle: " if report._case.ranges else "as stated: "
+    codes = {_gate(arguments, each, at) for at, each in ({here if ends else "": report} | ends).items()}
+    code = 1 if 1 in codes else max(codes)
+    if ends:
+        print("Over all of these costs:", _MAY[code])
+    if arguments.margin == 0 and (p := _mcnemar(report)) is not None:
+        print(f"McNemar's exact test of equal error rates: p = {p:.2g}.")
+    return code
+
+
+_MAY = {0: "it may replace it.", 1: "it may not replace it.", 3: "undecided."}
+
+
+def _gate(arguments, report, at: str) -> int:
+    "The line of one table of costs, and its exit status."
+    pairs = report.differences[["first", "second"]].isin((arguments.new, arguments.old)).all(axis=1)
     row = report.differences[pairs].iloc[0]
     sign = 1 if row["first"] == arguments.new else -1
     low, high = sorted((sign * row["low"], sign * row["high"]))
     code = 0 if high < arguments.margin else 1 if low > arguments.margin else 3
-    print(f"{arguments.new} minus {arguments.old}: {sign * row['difference']:.4g} per case ", end="")
+    print(f"{at}{arguments.new} minus {arguments.old}: {sign * row['difference']:.4g} per case ", end="")
     level, margin = 100 * report.confidence, arguments.margin
     print(f"({low:.4g} to {high:.4g} at {level:g} %), margin {margin:g}: ", end="")
-    print({0: "it may replace it.", 1: "it may not replace it.", 3: "undecided."}[code])
-    if arguments.margin == 0 and (p := _mcnemar(report)) is not None:
-        print(f"McNemar's exact test of equal error rates: p = {p:.2g}.")
+    print(_MAY[code])
     return code
 
 
@@ -471,6 +487,7 @@ _OPTIONS |= {
     "costs_known": "--costs-known",
     "max_cost, min_rates": "--max-cost C, --min-recall R",
     "max_cost": "--max-cost C",
+    "path": "--rule FILE",
     "budget": "--budget quick|full",
 }
 
@@ -498,6 +515,8 @@ def _without_python(clause: str) -> str:
 def _flag(argument: str) -> str:
     "The one option that says an argument of the library, or the argument."
     option = _OPTIONS.get(argument, "")
+    if ", " in argument:
+        return ", ".join(re.findall("--[a-z-]+", option))
     return option.split()[0] if option.count("--") == 1 else argument
 
 
@@ -564,11 +583,23 @@ def _read_frame(arguments):
     return pandas().concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
-def _column(frame, name, option: str, priced: bool = False):
+def _column(frame, name, option: str):
     "A column of the table that an option names."
     if name not in frame.columns:
-        no_number = f"{name!r} is not a number; write it as 20, 0.5 or 5%, or name a column: "
-        raise ValueError(no_number * priced + unknown_name(name, frame.columns, option))
+        raise ValueError(unknown_name(name, frame.columns, option))
+    return frame[name]
+
+
+def _price_column(frame, name, option: str):
+    "A column of numbers that stands where a price can."
+    if name not in frame.columns:
+        forms = "is no number (20, 0.5 or 5%)" + ", no range (5:20)" * (option != "--scenario")
+        said = unknown_name(name, frame.columns, option)
+        raise ValueError(said.replace("is unknown", f"{forms} and no column", 1))
+    cells = frame[name].dropna()
+    text = cells[pandas().to_numeric(cells, errors="coerce").isna()]
+    if len(text):
+        raise ValueError(f"{option}: {name!r} holds text, {text.iloc[0]!r}; name a column of numbers")
     return frame[name]
 
 
@@ -583,7 +614,7 @@ def _with_columns(costs, frame, option: str = ""):
     if not isinstance(costs, dict):
         return costs
     named = {name: cost for name, cost in costs.items() if isinstance(cost, str)}
-    return costs | {k: _column(frame, name, option or f"--{k}", True) for k, name in named.items()}
+    return costs | {k: _price_column(frame, name, option or f"--{k}") for k, name in named.items()}
 
 
 def _own_costs(arguments, frame):

@@ -364,9 +364,7 @@ def _units(samples, place, expected, priors) -> tuple[CallUnits, np.ndarray]:
     "The units of a queue, and what the first places save."
     y, weight, target = samples.y, samples.sample_weight, samples.target_priors(priors)
     costs, (wait, call) = samples.costs if samples.own is None else samples.own, samples.costs.decisions
-    raw = np.ones(len(y)) if weight is None else weight
-    if priors is not None:
-        raw = raw * (target / np.where(samples.class_sizes > 0, samples.class_sizes, 1))[y]
+    raw = samples.mass(priors)
     mass = raw / raw.sum()
     paid = costs.array[y] if samples.own is None else costs.array[np.arange(len(y)), y]
     gain = paid[:, 0] - paid[:, 1]

@@ -316,10 +316,16 @@ def _few(labels) -> str:
     return f"[{some}{', ...' if len(labels) > 3 else ''}]"
 
 # %% ../nbs/00_core.ipynb #e937227f
+_ALSO = {"sensitivity": "recall", "tpr": "recall", "tnr": "specificity", "ppv": "precision"}
+
+
 def unknown_name(value, known, name: str) -> str:
     "What to say of a name that is not among the known ones: the nearest of them, or all."
     named = {str(k).lower(): str(k) for k in known}
-    near = difflib.get_close_matches(str(value).lower(), named, n=3, cutoff=0.75)  # ppv is not nearly npv
+    typed = str(value).lower()
+    near = difflib.get_close_matches(typed, named, n=3, cutoff=0.75)
+    if _ALSO.get(typed) in named:  # ppv is not nearly npv
+        near = [_ALSO[typed]]
     if near:
         return f"{name}: {value!r} is unknown; did you mean {' or '.join(repr(named[k]) for k in near)}?"
     return f"{name}: {value!r} is unknown; there are {', '.join(named.values())}"
@@ -946,10 +952,18 @@ def _outcome_costs(costs: Mapping, name: str) -> np.ndarray:
             raise ValueError(f"{name}: {key} is missing; dict(fp=..., fn=...) says what the two errors cost")
     for key in costs:
         check_choice(key, OUTCOMES, name)
+    refuse_range(costs, name)
     fp, fn, tp, tn = (numbers(costs.get(key, 0), f"{name}[{key!r}]") for key in OUTCOMES)
     if fp.ndim or fn.ndim or tp.ndim or tn.ndim:
         raise ValueError(f"{name}: of single rows, {NO_ROWS}")
     return cost_values([[tn, fp], [fn, tp]], name)
+
+
+def refuse_range(costs: Mapping, name: str = "costs") -> None:
+    "`ValueError` for a cost that is a range, a tuple of two numbers."
+    for key, cost in costs.items():
+        if isinstance(cost, tuple) and len(cost) == 2:
+            raise ValueError(f"{name}: {key}={cost} is a range, which only evaluate takes; give a number")
 
 
 def bare_frame(frame) -> bool:

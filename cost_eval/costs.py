@@ -39,6 +39,7 @@ from cost_eval.core import (
     one_prior,
     order_of,
     pandas,
+    refuse_range,
     refuse_rows,
     row_labels,
     same_rows,
@@ -206,6 +207,7 @@ class CostMatrix(LabelledTable):
         classes, decisions : sequence, optional
             labels (negative, positive)
         """
+        refuse_range({"fp": fp, "fn": fn, "tp": tp, "tn": tn})
         return cls([[tn, fp], [fn, tp]], classes=classes, decisions=decisions)
 
     @classmethod
@@ -520,12 +522,14 @@ def as_costs(
     names = list(costs if isinstance(costs, Mapping) else getattr(costs, "columns", ()))
     if {"fp", "fn"} <= set(names) <= set(OUTCOMES):
         own = {name: table[name] for name in names}
+        refuse_range(own)
         costs = ExampleCosts(**own) if any(map(np.ndim, own.values())) else own
     if isinstance(costs, ExampleCosts):
         if one:
             raise ValueError(f"costs: of {len(costs)} rows, but one matrix for all is needed, costs.mean()")
         if y_true is not None and len(costs) != len(y_true):
-            raise ValueError(f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; give one each")
+            ways = "give one each" + "; evaluate takes a range as a tuple, (5, 20)" * (len(costs) == 2)
+            raise ValueError(f"costs: of {len(costs)} samples, but y_true has {len(y_true)}; {ways}")
     if isinstance(costs, (CostMatrix, ExampleCosts)):
         return costs
     if y_true is not None and classes is None:

@@ -272,7 +272,7 @@ class CrossFit:
         priors : float, array_like or mapping, optional
             (K,) of the deployment; one number is that of the positive class. None: those of the samples
         capacity : int or float, optional
-            at most so many positive decisions: a count of samples, or a share below 1 (of their weight).
+            at most so many positive decisions: a count of samples, or a share below 1 of the deployment.
             Those with the greatest expected saving, at each sample's own costs, are kept
         require : mapping, optional
             {"recall": 0.95}, of two classes and two decisions: one cut, the cheapest that keeps to it on the
@@ -530,7 +530,7 @@ class CrossFit:
         chance[rows.counting] = self.random(1).random(len(rows.counting))
         wanted = rows.counting[chosen[rows.counting] == 1]
         first = wanted[np.lexsort((chance[wanted], place[wanted]))]
-        kept = within_capacity(capacity, rows, first)
+        kept = within_capacity(capacity, rows, first, how.priors)
         if len(kept) < len(wanted) and "within" not in map(code_of, notes):
             by = "drawn at random, for decisions have no order" if how.kind == "decisions" else "the best"
             seen = {"kept": len(kept), "wanted": len(wanted), "how": by}
@@ -592,17 +592,21 @@ def _places(rows: Samples, keys: np.ndarray) -> np.ndarray:
     return place
 
 
-def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray:
+def within_capacity(
+    capacity: float, rows: Samples, queue: Vector, priors: float | Priors | None = None
+) -> np.ndarray:
     """The samples at the head of a queue that a capacity has room for.
 
     Parameters
     ----------
     capacity : int or float
-        a count of samples, or a share below 1 of their weight
+        a count of samples, or a share below 1 of the deployment: of what the samples stand for there
     rows : Samples
         from `read_samples`
     queue : (Q,) integers
         places of samples in `rows`, the first to be served first
+    priors : float, array_like or mapping, optional
+        (K,) of the deployment; None: the shares of the samples
 
     Returns
     -------
@@ -620,11 +624,15 @@ def within_capacity(capacity: float, rows: Samples, queue: Vector) -> np.ndarray
     >>> rows = read_samples([0, 1, 1, 0], {"m": [0.2, 0.9, 0.6, 0.1]}, [[0, 1], [5, 0]])
     >>> within_capacity(0.5, rows, [1, 2, 0]).tolist()
     [1, 2]
+    >>> within_capacity(0.6, rows, [1, 2, 0], priors=0.1).tolist()  # they are 5, 5 and 45 % of all there
+    [1, 2, 0]
     """
-    mass, n = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight, len(rows.counting)
+    mass, n = rows.mass(priors), len(rows.counting)
     places = np.asarray(queue, np.intp)
     places = places[mass[places] > 0]
     capacity = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
+    if not capacity:
+        raise ValueError("capacity: 0 leaves no choice, for nobody can be decided positive; give at least 1")
     return places[: room(capacity, mass[places], mass.sum())]
 
 # %% ../nbs/07_policies.ipynb #pol030

@@ -316,7 +316,7 @@ def _oracle(case: _Case, samples: Samples) -> Decided:
         wanted = np.flatnonzero(saved > 0)
         queue = wanted[np.argsort(-saved[wanted], kind="stable")]
         best = np.zeros_like(best)
-        best[within_capacity(case.capacity, samples, queue)] = 1
+        best[within_capacity(case.capacity, samples, queue, case.priors if case.shifted else None)] = 1
     return Decided("oracle", "knows the class", best)
 
 # %% ../nbs/60_report.ipynb #ccea081e
@@ -1068,7 +1068,7 @@ def evaluate(
         (K,) class priors of the deployment, or one number, that of the positive class; default: those of the
         samples
     capacity : int or float, optional
-        at most so many samples, or such a share of them, can be decided positive
+        at most so many samples, or such a share of the deployment, can be decided positive
     require : mapping, optional
         {"recall": 0.95}, {"workload": 0.1}, {("ill", "home"): 0.02}: what decisions must keep to
         (`cost_eval.decisions.read_requirements`), of two classes and two decisions. Each model then decides

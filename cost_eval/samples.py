@@ -294,6 +294,25 @@ class Samples(Result):
         """
         return as_priors(priors, self.costs.classes, sizes=self.class_sizes)
 
+    def mass(self, priors: float | Priors | None = None) -> np.ndarray:
+        """What each row stands for: its weight, times prior by share of its class where priors are given.
+
+        Parameters
+        ----------
+        priors : float, array_like or mapping, optional
+            as for `target_priors`
+
+        Returns
+        -------
+        ndarray
+            (N,)
+        """
+        weight = np.ones(len(self)) if self.sample_weight is None else self.sample_weight
+        if priors is None:
+            return weight
+        shares = self.shares
+        return weight * (self.target_priors(priors) / np.where(shares > 0, shares, 1))[self.y]
+
     def meet(self, name: str, values: Any) -> Any:
         """What comes later for the same rows: costs, folds.
 
@@ -690,8 +709,10 @@ def _with_positive(labels: np.ndarray, table, origin: str, positive):
     "The costs with the positive class second and named; `ValueError` where that would be a guess."
     if len(table.classes) != 2 or origin == "named":
         if positive is not None and [written(positive)] != [*map(written, table.classes)][1:]:
-            said = f"the costs name {list(table.classes)}, the last of two is the positive one"
-            raise ValueError(f"positive: {positive!r}, but {said}; leave positive out, or give others")
+            said = f"of {len(table.classes)} classes none is the positive one"
+            if len(table.classes) == 2:
+                said = f"the costs name {list(table.classes)}, of which the last is the positive one"
+            raise ValueError(f"positive: {positive!r}, but {said}; leave positive out, or give other costs")
         return table
     counted = origin != "frame" and positions(labels, (0, 1)) is not None
     if counted and (positive is None or written(positive) in ("1", "True")):
@@ -976,7 +997,9 @@ def _read_model(given, argument: str, costs: CostMatrix, n: int):
     array = _column(values, argument)
     if len(array) != n:
         raise ValueError(f"{argument}: {len(array)} values, but y_true has {n}; models need the same samples")
-    kind = kind or _kind_of(array, costs)
+    said, kind = kind, kind or _kind_of(array, costs)
+    if said is None and kind is Scores:
+        _refuse_beyond(array, argument)
     if kind is Decisions:
         return Decisions(_read_decisions(array, argument, costs))
     if len(costs.classes) != 2:
@@ -1064,6 +1087,15 @@ def _kind_of(array: np.ndarray, costs: CostMatrix) -> type:
         if len(labels) and np.isin(array[:100], labels).all() and np.isin(array, labels).all():
             return Decisions
     return Posteriors if array.min() >= 0 and array.max() <= 1 else Scores
+
+
+def _refuse_beyond(array: np.ndarray, argument: str) -> None:
+    "`ValueError` for scores of which nine in ten look like probabilities."
+    beyond, inside = np.flatnonzero((array < 0) | (array > 1)), (array > 0) & (array < 1)
+    if 10 * len(beyond) <= len(array) <= 2 * np.count_nonzero(inside):
+        ways = "mend or clip it, or say that only the order counts, Scores(values)"
+        bad = f"{array[beyond[0]]:g} at position {beyond[0]}"
+        raise ValueError(f"{argument}: {bad} is no probability, though most others may be; {ways}")
 
 # %% ../nbs/06_samples.ipynb #smp043
 #| code-fold: true
@@ -1457,9 +1489,10 @@ def _guess_label(frame, taken):
     free = [c for c in frame.columns if c not in taken]
     named = [c for c in free if re.sub(r"[^a-z0-9]+", "_", _snake(c)).strip("_") in _LABEL_NAMES]
     if len(named) != 1:
-        like = next((c for c in named or free if _few(_cells(frame[c]), 2)), free[0])
+        few = (c for most in (2, 20) for c in named or free if _few(_cells(frame[c]), most))
+        like = next((f"the one, label={c!r}" for c in few), "it, label=COLUMN")
         found = f"the columns {named} are" if named else f"none of the columns {list(frame.columns)} is"
-        raise ValueError(f"label: {found} called like a label; name the one, label={like!r}")
+        raise ValueError(f"label: {found} called like a label; name {like}")
     return named[0]
 
 # %% ../nbs/06_samples.ipynb #smp047
@@ -1529,7 +1562,26 @@ def read_file(
             how |= {"index_col": index_col}
         if kind == "CSV":
             how |= {"decimal": decimal} | every_digit(pandas())
-        return getattr(pandas(), f"read_{kind.lower()}")(path, **how)
+        frame = getattr(pandas(), f"read_{kind.lower()}")(path, **how)
+        if kind == "CSV":
+            _check_marks(frame, decimal)
+    return frame
+
+
+def _check_marks(frame, decimal: str) -> None:
+    "`ValueError` where a column is text because a few of its numbers have other marks than the rest."
+    number = rf"\s*[-+]?\d*{re.escape(decimal)}?\d+(?:[eE][-+]?\d+)?\s*"
+    another = r"\s*[-+]?(?:\d*[.,]\d+|\d{1,3}(?:[.,' ]\d{3})+(?:[.,]\d+)?)\s*"
+    for column in frame.select_dtypes(exclude=["number", "bool"]):
+        text = frame[column].map(lambda cell: isinstance(cell, str))
+        cells = frame[column][text].astype(str)
+        if not len(cells) or cells.iloc[:1000].str.fullmatch(number).mean() < 0.5:
+            continue
+        odd = ~cells.str.fullmatch(number).to_numpy(bool)
+        if odd.any() and 2 * odd.sum() < len(frame) and cells[odd].str.fullmatch(another).all():
+            row, cell = np.flatnonzero(text)[odd][0] + 1, cells[odd].iloc[0]
+            said = f"column {column!r} has {cell!r} in row {row}, the other numbers the mark {decimal!r}"
+            raise ValueError(f"{said}; write all alike")
 
 
 def _how(name: str, sep: str | None = None) -> tuple[str, dict]:

@@ -34,9 +34,10 @@ from cost_eval.core import (
     power_of_two,
     same_rows,
 )
-from .costs import CostMatrix, Costs
+from .costs import CostMatrix, Costs, as_costs
 from .decisions import bayes_threshold, hull_vertices
 from .metrics import normalized_expected_cost
+from .samples import not_gained
 from .plotting import COLORS, LINES, ensure_axes, explorer, label_lines
 from .plotting import live_figure, readable, sliders_of
 
@@ -311,7 +312,12 @@ def min_dcf(
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
     tp, fp = _roc(y_true, scores, sample_weight)
     tables = BinaryCounts(tp, fp, tp[-1] - tp, fp[-1] - fp).to_matrix()
-    return float(normalized_expected_cost(tables, check_costs(costs, 2, 2), priors=priors).min())
+    return float(normalized_expected_cost(tables, _one_matrix(costs), priors=priors).min())
+
+
+def _one_matrix(costs) -> np.ndarray:
+    "(2, 2) costs that `evaluate` would take, too."
+    return check_costs(not_gained(as_costs(costs, classes=(0, 1), one=True)), 2, 2)
 
 
 def act_dcf(
@@ -337,7 +343,7 @@ def act_dcf(
     Returns
     -------
     float
-        not negative, to be minimised; above 1 a constant decision is cheaper
+        not negative, to be minimised; above 1 a constant decision is cheaper; NaN where one costs nothing
 
     Raises
     ------
@@ -350,9 +356,7 @@ def act_dcf(
     0.3333333333333333
     """
     same_rows(y_true=y_true, scores=scores, sample_weight=sample_weight)
-    costs, shares = check_costs(costs, 2, 2), check_priors(priors, classes=(0, 1))
-    if costs.ndim > 2:
-        raise ValueError("costs: one matrix for all samples is needed, got several; take their mean")
+    costs, shares = _one_matrix(costs), check_priors(priors, classes=(0, 1))
     y, cut = check_binary(y_true), bayes_threshold(costs, log_odds=True) - logit(shares[1])
     table = confusion_counts(y, check_scores(scores, len(y)) >= cut, sample_weight=sample_weight)
     _check_both(*table.array.sum(1))

@@ -102,7 +102,7 @@ BAD = {
 
     "unknown rule": (None, [*ILL, "--rule", "bays"], "did you mean 'bayes'? (here: --rule"),
 
-    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "write it as 20, 0.5 or 5%, or name a column"),
+    "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "no range (5:20) and no column"),
     "both priors": (None, [*ILL, "--priors", "ill=.1,well=.9", "--prevalence", ".1"], "--prevalence says"),
     "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
     "weights that are text": (None, [*ILL, "--weight", "site"], "--weight: expected numbers, got "),
@@ -112,34 +112,34 @@ BAD = {
     "a class called NA": (lambda f: f.replace({"label": {"well": "NA"}}), ILL, "NA, None or null .*rename"),
     "no number in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "n/k")),
                            [*ILL, "--scores", "one"], "model 'one': 'n/k' is not in .* (position 4)"),
+    "a comma in row 5": (lambda f: f.assign(one=f["one"].astype(object).where(f["id"] != 4, "0,4")), ILL,
+                         "column 'one' has '0,4' in row 5, the other numbers the mark '.'"),
     "another mark": (lambda f: f.set_axis(["id;label", *f.columns[1:]], axis=1)[["id;label"]], ILL,
                      "give --sep=';' (and --decimal=, where commas are decimal marks)"),
     "commas in numbers": (lambda f: f.assign(one=f["one"].astype(str).str.replace(".", ",")), ILL,
                           "models: ['one']: holds text, '0,43762': read the file with --decimal="),
     "a feature": (lambda f: f.assign(income=900 + f["id"] % 7), ILL, "['income']: numbers beyond [0, 1]"),
-    "no rows": (lambda f: f[:0], ILL, "no rows"),
+    "no rows": (lambda f: f[:0], ILL, ".csv: no rows"),
     "no model": (lambda f: f[["label", "id"]].assign(age=40), ILL, "left out: 'id' (its name), 'age'"),
     "a column twice": (lambda f: f.rename(columns={"two": "one"}), ILL, "occurs twice"),
     "half a scenario": (None, [*ILL, "--scenario", "risk"], "want NAME=FILE or NAME=FP:FN, got 'risk'"),
-    "a scenario of nobody": (None, [*ILL, "--scenario", "own=1:sit"], "'sit' is unknown; did you mean"),
+    "a scenario of nobody": (None, [*ILL, "--scenario", "own=1:sit"], "no column; did you mean 'site'"),
+    "text as a price": (None, ["--fp", 1, "--fn", "site"], "--fn: 'site' holds text, "),
     "a scenario twice": (None, [*ILL, "--scenario", "a=1:2", "--scenario", "a=1:3"], "two have one name"),
     "half a requirement": (None, [*ILL, "--require", "recall"], "--require: want RATE=LIMIT,..., got"),
-    "another rate": (None, [*ILL, "--require", "rcall=.9"], "'recall'? (here: --require RATE=LIMIT,...)"),
+    "another rate": (None, [*ILL, "--require", "sensitivity=.9"], "'recall'? (here: --require RATE=LIMIT,...)"),
     "costs of others": (",no,yes\nno,0,1\nyes,9,0\n", ["--costs", "costs.csv"], "classes = ['no', 'yes']"),
     **{f"costs, {text}": (text, ["--costs", "costs.csv", "--positive", "ill"], says) for text, says in (
         (",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"),
         (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
-        (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
-        ("", "cannot be read"),
-        (",well,ill\nwell,0,9\nill,1,0\nask,.2,.2\n", "rows must be true classes"))},
-}
+        (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"), ("", "cannot be read"),
+        (",well,ill\nwell,0,9\nill,1,0\nask,.2,.2\n", "rows must be true classes"))}}
 
 
 TWO_LABELS = lambda f: f.assign(was=f["label"],
                                 flag=np.where(f["id"] > 9, "x", "y")).drop(columns="label")  # noqa: E731
 # what is left out -> another file, what is given, the options that the error names
-MISSING = {
-    "costs": (None, [], ["--positive=ill", "--fp=1", "--fn=20"]),
+MISSING = {"costs": (None, [], ["--positive=ill", "--fp=1", "--fn=20"]),
     "a miss": (None, ["--fp", "3", "--positive", "ill"], ["--fn=60"]),
     "costs of -1 and 1": (lambda f: f.assign(label=np.where(f["label"] == "ill", -1, 1)), [],
                           ["--positive=-1", "--fp=1", "--fn=20"]),

@@ -110,11 +110,11 @@ test_what_no_rule_or_capacity_is_for_is_refused = refuses({
 
     "more calls than rows": (lambda: decide(P, Y, COSTS, capacity=N + 1), f"from 0 to {N}, got {N + 1}"),
     "calls of three": (lambda: decide(P3, Y3, THREE, capacity=3), "capacity: limits the second of two"),
+    "calls of nobody": (lambda: decide(P, Y, COSTS, capacity=0), "capacity: 0 leaves no choice"),
     "a queue of decisions": (lambda: CrossFit(read_samples(Y, {"d": S > 0}, COSTS)).queue("d"),
                              "model: 'd': decisions have no order"),
     "posteriors of nowhere": (lambda: decide(Posteriors(P, priors=[.3, .3]), Y, COSTS, rule="bayes"),
-                              "sum to 0.6"),
-})
+                              "sum to 0.6")})
 
 
 RESCALED = {"exp": np.exp, "ranks": lambda s: np.unique(s, return_inverse=True)[1],
@@ -336,7 +336,7 @@ def test_capacity_keeps_the_greatest_expected_savings():
         if costs is OWN:
             np.testing.assert_allclose(gain, saving)
         assert (np.diff(saving[np.argsort(place, kind="stable")]) <= 1e-12).all()
-        for many in (0, 1, 40, N):
+        for many in (1, 40, N):
             policy = fits.decide("model", "bayes", capacity=many)
             wanted = np.argsort(-saving)[:min(many, (saving > 0).sum())]
             assert set(np.flatnonzero(policy.decisions)) == set(wanted)
@@ -348,6 +348,9 @@ def test_capacity_keeps_the_greatest_expected_savings():
         assert decide(P, Y, COSTS, rule=rule, capacity=12, rng=0).decisions.sum() == 12
     policy = decide(P, Y, COSTS, rule="bayes", capacity=.1, sample_weight=W, rng=0)  # of the weight
     assert .08 < W[policy.decisions == 1].sum() / W.sum() <= .1
+    ways = {"priors": .02}, {"sample_weight": np.array([.98, .02])[Y] / np.bincount(Y)[Y]}  # of what is there
+    one, other = (evaluate(Y, P, {"fp": 1, "fn": 99}, capacity=.05, draws=1, rng=0, **way) for way in ways)
+    assert one.ladder["cost"].tolist() == pytest.approx(other.ladder["cost"].tolist())
 
 
 def test_capacity_ties_are_decided_by_lot():

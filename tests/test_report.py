@@ -116,7 +116,7 @@ def test_differences_are_the_paired_method(case, confidence):
     assert several.best["low"].tolist() == pytest.approx(chosen.low[1:].tolist())
 
 
-@pytest.mark.parametrize("capacity", [0, 3, 9, 10, 11, .1, .3])
+@pytest.mark.parametrize("capacity", [3, 9, 10, 11, .1, .3])
 def test_the_oracle_takes_what_its_capacity_holds_and_not_one_less(capacity):
     y, p = np.arange(30) < 10, np.random.default_rng(0).random(30)
     oracle = row(evaluate(y, p, dict(fp=1, fn=8), capacity=capacity, rng=0), "oracle", "knows the class")
@@ -346,8 +346,7 @@ test_bad_input = refuses({
     "all": (axes(prevalences=[.5, 1]), "prevalences: must lie in"),
     "nothing": (axes(cost_ratios=[0, 1]), "cost_ratios: must lie"),
     "falling": (axes(cost_ratios=[2, 1]), "cost_ratios: at least two ascending"),
-    "twice": (axes(cost_ratios=[1, 1]), "ascending"), "one": (axes(prevalences=[.5]), "at least two"),
-})
+    "twice": (axes(cost_ratios=[1, 1]), "ascending"), "one": (axes(prevalences=[.5]), "at least two")})
 
 
 # ---- tables
@@ -458,8 +457,7 @@ test_missing_labels_hide_no_other_length_or_order = refuses({
            ("groups", other > .5, "groups"), ("sample_weight", other, "sample_weight"))},
     "models": (lacking(y_true=pd.Series(PART, NAMES), models={"p": SHUFFLED}), "in another order"),
     "propensity": (lacking(models={"p": NAMED}, propensity=SHUFFLED.clip(.1)), "in another order"),
-    "none is known": (lacking(y_true=[np.nan] * 90), "none of the 90 labels is known; look some up"),
-})
+    "none is known": (lacking(y_true=[np.nan] * 90), "none of the 90 labels is known; look some up")})
 
 
 # ---- the approximate line, draws, counts of rows

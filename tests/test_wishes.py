@@ -14,7 +14,7 @@ from cost_eval.scores import act_dcf, cllr, min_dcf
 
 RNG = np.random.default_rng(0)
 Y = (RNG.random(400) < .3).astype(int)
-MODELS = {name: np.where(RNG.random(400) < error, 1 - Y, Y) for name, error in (("old", .3), ("new", .1), ("odd", .5))}
+MODELS = {k: np.where(RNG.random(400) < error, 1 - Y, Y) for k, error in dict(old=.3, new=.1, odd=.5).items()}
 PRICES = {"fp": 1, "fn": 5}
 
 
@@ -64,7 +64,10 @@ def files(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("pair, margin, code", [(("new", "old"), 0, 0), (("old", "new"), 0, 1), (("odd", "old"), .5, 3)])
+@pytest.mark.parametrize("pair, margin, code", [
+    (("new", "old"), 0, 0), (("old", "new"), 0, 1), (("odd", "old"), .5, 3),
+    (("new", "old"), "-.14 --fn 1:25", 3), (("new", "old"), "0 --scenario dear=1:50", 0),
+    (("odd", "old"), ".5 --scenario dear=1:50", 1)])
 def test_the_gate_says_by_its_code(files, capsys, pair, margin, code):
     call = f"compare {files}/all.csv --new {pair[0]} --old {pair[1]} --fp 1 --fn 5 --margin {margin}"
     assert main(call.split()) == code
@@ -92,6 +95,9 @@ def test_detection_costs_are_their_formulas():
     assert min_dcf(Y, llr, costs, priors=prior) == pytest.approx(min(at.values()) / least)
     assert act_dcf(Y, llr, costs, priors=prior) == pytest.approx([*at.values()][-1] / least)
     assert cllr(Y, llr) == pytest.approx((bits[Y == 1].mean() + bits[Y == 0].mean()) / 2)
+    for measure in (min_dcf, act_dcf):
+        with pytest.raises(ValueError, match="so it would be paid for"):
+            measure(Y, llr, {"fp": 1, "fn": -1}, priors=prior)
     decided = ce.evaluate(Y, {"m": ce.Posteriors.from_llr(llr)}, costs, rule="bayes", priors=prior, rng=0)
     assert decided.best["cost"][0] == pytest.approx([*at.values()][-1])
 
