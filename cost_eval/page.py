@@ -48,6 +48,35 @@ from .costs import CostMatrix
 from .mean_law import share_above
 from .plotting import COLORS, STYLE, display_name, ensure_axes
 
+# %% ../nbs/58_page.ipynb #58nm0001
+def _two(value: float, digits: int = 2) -> str:
+    "Two significant digits, or as many as are asked for, without an exponent."
+    rounded = float(f"{value + 0.0:.{digits}g}")
+    return np.format_float_positional(rounded, trim="-") if abs(rounded) < 1 else f"{rounded:,.15g}"
+
+
+def _share(share: float, digits: int = 2) -> str:
+    "A share as a percentage; of nearly all, the digits are those of what is missing."
+    rest = float(f"{100 * (1 - share):.{digits}g}")
+    return f"{_two(100 - rest, 15) if 0.99 < share < 1 else _two(100 * share, digits)} %"
+
+
+def _digits(*values: float, say: Callable = _two) -> int:
+    "The least number of digits, two to four, by which these numbers read as differently as by four."
+    most = len({say(value, 4) for value in values})
+    return next(k for k in (2, 3, 4) if len({say(value, k) for value in values}) == most)
+
+
+def _listed(names: Any, word: str = "and") -> str:
+    "a, b and c."
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else str(last)
+
+
+def _paid(value: float, unit: str, digits: int = 2) -> str:
+    "A cost per case in its unit."
+    return f"{_two(value, digits)} {unit}".strip()
+
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
     "as given": "Decisions are taken as they are",
@@ -154,35 +183,6 @@ def _verdict(report) -> _Verdict:
     return found._replace(rivals=rivals, same=same, today=today, today_cost=paid)
 
 
-def _two(value: float, digits: int = 2) -> str:
-    "Two significant digits, or as many as are asked for, without an exponent."
-    rounded = float(f"{value + 0.0:.{digits}g}")
-    return np.format_float_positional(rounded, trim="-") if abs(rounded) < 1 else f"{rounded:,.15g}"
-
-
-def _share(share: float, digits: int = 2) -> str:
-    "A share as a percentage; of nearly all, the digits are those of what is missing."
-    rest = float(f"{100 * (1 - share):.{digits}g}")
-    return f"{_two(100 - rest, 15) if 0.99 < share < 1 else _two(100 * share, digits)} %"
-
-
-def _digits(*values: float, say: Callable = _two) -> int:
-    "The least number of digits, two to four, by which these numbers read as differently as by four."
-    most = len({say(value, 4) for value in values})
-    return next(k for k in (2, 3, 4) if len({say(value, k) for value in values}) == most)
-
-
-def _listed(names: Any, word: str = "and") -> str:
-    "a, b and c."
-    *most, last = names
-    return f"{', '.join(most)} {word} {last}" if most else str(last)
-
-
-def _paid(value: float, unit: str, digits: int = 2) -> str:
-    "A cost per case in its unit."
-    return f"{_two(value, digits)} {unit}".strip()
-
-
 def _interval(report, low: float, high: float, digits: int, models: int = 1) -> str:
     "An interval in brackets, for the best of so many models; nothing where it is a point."
     wider = f", widened because it is the best of {models}" if models > 1 else ""
@@ -251,6 +251,20 @@ def _from(report) -> tuple[str, str]:
     low, high = map(_two, report._once("cut", lambda: report.decision_rule().over_folds))
     moves = f" Over the folds the cut moves from {low} to {high}." * (low != high)
     return f" and decide {report.decisions[1]} from {_two(cut)} on", moves
+
+
+def _held(report) -> list[tuple]:
+    "Of the cheapest model: what is reached of each requirement, the requirement, whether it falls short."
+    table = report.constraint
+    own = table[table["model"] == report.best.loc[0, "model"]].to_dict("records")
+    pairs = zip(own, report._case.require or ())
+    return [(row, one, (one.limit - row["reached"]) * (1 if one.least else -1) > 0) for row, one in pairs]
+
+
+def _not_kept(report) -> str:
+    "What the cheapest model falls short of, if anything was required."
+    names = [one.name for _, one, short in _held(report) if short]
+    return f" On these cases it falls short of the {_listed(names)} required." if names else ""
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
@@ -1015,20 +1029,6 @@ def constraint_words(report: Any, unit: str = "") -> list[str]:
         f"{row['model']} has out of fold {'; '.join(words)}. Held to that, {price}. Only samples that took "
         "no part can show whether the installed rule keeps to it."
     ]
-
-
-def _held(report) -> list[tuple]:
-    "Of the cheapest model what is reached of each requirement, the requirement, and whether that is too little."
-    table = report.constraint
-    own = table[table["model"] == report.best.loc[0, "model"]].to_dict("records")
-    pairs = zip(own, report._case.require or ())
-    return [(row, one, (one.limit - row["reached"]) * (1 if one.least else -1) > 0) for row, one in pairs]
-
-
-def _not_kept(report) -> str:
-    "What the cheapest model falls short of, if anything was required."
-    names = [one.name for _, one, short in _held(report) if short]
-    return f" On these cases it falls short of the {_listed(names)} required." if names else ""
 
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
