@@ -846,7 +846,13 @@ def regrets(asked: list, confidence: float) -> tuple:
 
 # %% ../nbs/21_comparisons.ipynb #3cd11428
 def best_policy(
-    losses: Losses, policies: list, own: Answers, *, n_resamples: int = 1000, rng: Rng = None
+    losses: Losses,
+    policies: list,
+    own: Answers,
+    *,
+    first: str | None = None,
+    n_resamples: int = 1000,
+    rng: Rng = None,
 ) -> Answers:
     """The cheapest of several models: its interval adjusted for having been chosen, and its luck.
 
@@ -863,6 +869,8 @@ def best_policy(
         S of them
     own : Answers
         what each costs, by itself
+    first : str, optional
+        the model to name where several cost the same; None: the first of them
     n_resamples, rng : optional
         replicates, for the luck
 
@@ -891,7 +899,7 @@ def best_policy(
     >>> found.model[0], found.estimate[0].item(), bool(found.high[0] > found.high[1])
     ('bold', 0.2, True)
     """
-    order, mean, notes = cheapest_first(own.estimate), own.estimate, own.notes
+    order, mean, notes = cheapest_first(own.estimate, own.model == first), own.estimate, own.notes
     many, rng = len(policies), generator(rng)
     chosen = ask([losses.asks(policies[order[0]])], confidence=1 - (1 - own.confidence) / many)
     tied = [str(own.model[i]) for i in order if mean[i] - mean[order[0]] <= 1e-12 * np.abs(mean).max()]

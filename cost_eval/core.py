@@ -254,7 +254,7 @@ NOTES = {  # code -> words
     "no threshold": "{model}: scores need a threshold, so everybody got {constant}.",
     "elsewhere": "{model}: its posteriors were moved from the sample's shares of the classes to the priors. "
     "If they are right elsewhere, Posteriors(values, priors=shares) says so.",
-    "within": "{model}: {kept} of {wanted} positive decisions were within the capacity ({how}).",
+    "within": "{model} would decide {wanted} cases positive; the limit leaves {kept} of them ({how}).",
     "draws": "Over {draws} draws of the folds the Monte Carlo error of the cost of {who} is still "
     "{worst:.2g} of half its interval; draws= takes more.",
     "few": "Class {label} has only {size} samples.",
@@ -262,7 +262,7 @@ NOTES = {  # code -> words
     "known only to be small.",
     "miscalibrated": "{model} looks miscalibrated: its posteriors taken at their word cost {more} more per "
     "case than calibrated ones ({ends}).",
-    "gap": "{what} of {model}: {first} minus {second} is {difference} ({ends}), {told}.",
+    "gap": "{model} makes {difference} ({ends}) {errors} among {first} than among {second}{told}.",
 }
 
 
@@ -1155,12 +1155,14 @@ def every_digit(pd) -> dict:
     return {"float_precision": "round_trip"} if old else {}
 
 
-def cheapest_first(cost: np.ndarray) -> np.ndarray:
-    "Order of costs; those that differ by no more than rounding stay in the order in which they come."
+def cheapest_first(cost: np.ndarray, first: Any = False) -> np.ndarray:
+    """Order of costs; those that differ by no more than rounding stay in the order in which they come, those
+    that are `first` before them.
+    """
     order = np.argsort(cost, kind="stable")
     level = np.empty(len(cost), np.intp)
     level[order] = np.r_[0, np.cumsum(np.diff(cost[order]) > 1e-12 * np.abs(cost).max())]
-    return np.argsort(level, kind="stable")
+    return np.argsort(level - np.asarray(first) / 2, kind="stable")
 
 
 def sum_rounding(sums: np.ndarray, n: int) -> float:

@@ -33,6 +33,7 @@ from .comparisons import Losses, amount_scenario
 from cost_eval.core import (
     Note,
     Result,
+    cheapest_first,
     check_range,
     code_of,
     estimand,
@@ -47,6 +48,35 @@ from .costs import CostMatrix
 from .mean_law import share_above
 from .plotting import COLORS, STYLE, display_name, ensure_axes
 
+# %% ../nbs/58_page.ipynb #58nm0001
+def _two(value: float, digits: int = 2) -> str:
+    "Two significant digits, or as many as are asked for, without an exponent."
+    rounded = float(f"{value + 0.0:.{digits}g}")
+    return np.format_float_positional(rounded, trim="-") if abs(rounded) < 1 else f"{rounded:,.15g}"
+
+
+def _share(share: float, digits: int = 2) -> str:
+    "A share as a percentage; of nearly all, the digits are those of what is missing."
+    rest = float(f"{100 * (1 - share):.{digits}g}")
+    return f"{_two(100 - rest, 15) if 0.99 < share < 1 else _two(100 * share, digits)} %"
+
+
+def _digits(*values: float, say: Callable = _two) -> int:
+    "The least number of digits, two to four, by which these numbers read as differently as by four."
+    most = len({say(value, 4) for value in values})
+    return next(k for k in (2, 3, 4) if len({say(value, k) for value in values}) == most)
+
+
+def _listed(names: Any, word: str = "and") -> str:
+    "a, b and c."
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else str(last)
+
+
+def _paid(value: float, unit: str, digits: int = 2) -> str:
+    "A cost per case in its unit."
+    return f"{_two(value, digits)} {unit}".strip()
+
 # %% ../nbs/58_page.ipynb #58ab0001
 RULES_IN_WORDS = {
     "as given": "Decisions are taken as they are",
@@ -60,13 +90,25 @@ def _read(report) -> str:
     "Cases, shares of the classes, and what was done to the models first."
     seen, target = (_shares(report.classes, part) for part in (report.sample_priors, report.priors))
     meant = "" if seen == target else f"; costs are meant for {target}"
-    return f"{report.n:,} cases, {seen}{meant}. {_rules(report)}"
+    return f"{report.n:,} cases, {seen}{meant}. {_rules(report)}{_middles(report)}"
 
 
 def _shares(labels, shares) -> str:
     "What share is positive; of more than two classes all."
-    told = [f"{100 * share:.2g} % {label}" for label, share in zip(labels, shares)]
+    told = [f"{_share(share)} {label}" for label, share in zip(labels, shares)]
     return told[1] if len(told) == 2 else ", ".join(told)
+
+
+_CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}
+
+
+def _middles(report) -> str:
+    "At which costs everything is judged, where ranges were given."
+    at = list[str]()
+    for name, (low, high) in (report._case.ranges or {}).items():
+        how = "geometric mean" if low else "middle"
+        at.append(f"{name} {_two(report.cost_array[_CELLS[name]])} ({how} of {_two(low)} to {_two(high)})")
+    return f" Costs are judged at {_listed(at)}." if at else ""
 
 
 def _rules(report) -> str:
@@ -76,7 +118,8 @@ def _rules(report) -> str:
     said = [f"{RULES_IN_WORDS[rule]}{f' ({models})' * many}." for rule, models in of.items()]
     capacity = report._case.capacity
     if capacity is not None:
-        most = f"{capacity}" if isinstance(capacity, (int, np.integer)) else f"{100 * capacity:g} %"
+        counted = isinstance(capacity, (int, np.integer))
+        most = f"{capacity:,} of the {report.n:,}" if counted else f"{100 * capacity:g} %"
         said.append(f"At most {most} can be decided {report.decisions[1]}.")
     return " ".join(said)
 
@@ -98,6 +141,7 @@ class _Verdict(NamedTuple):
     next: str  # model, or nothing
     apart: bool = False  # is the model told apart from the next?
     rivals: tuple = ()  # other models that may be as good
+    same: tuple = ()  # other models that cost the same in these cases
     today: str = ""  # what is in use, where that is neither the model nor the best decision for everybody
     today_cost: float = np.nan
 
@@ -109,10 +153,10 @@ def _row(table, columns: list, pair: set):
 
 def _verdict(report) -> _Verdict:
     "The cheapest model, the best decision for everybody, and whether the one is to be used."
-    ladder, top = report._rungs, report.best.iloc[0]
+    ladder, top, today = report._rungs, report.best.iloc[0], report._case.baseline
     model = top["model"]
     constant = ladder[ladder["rule"] == "constant"].reset_index(drop=True)
-    column = int(constant["cost"].idxmin())
+    column = int(cheapest_first(constant["cost"].to_numpy(), constant["model"] == today)[0])
     naive, table = constant.iloc[column], report.against_constant
     saved = table[table["model"] == model].iloc[0]
     gap = ladder.loc[ladder["main"] & (ladder["model"] == model), "gap_closed"].iloc[0]
@@ -129,59 +173,73 @@ def _verdict(report) -> _Verdict:
     pairs = report.differences
     open_ = pairs[(pairs[["first", "second"]] == model).any(axis=1) & ~pairs["told_apart"].astype(bool)]
     rivals = tuple(name for name in report.best["model"][1:] if name in open_[["first", "second"]].to_numpy())
-    today, apart = report._case.baseline, bool(second) and second not in rivals
+    more = report.best["cost"].to_numpy() - own[0]
+    tied = report.best["model"][more <= 1e-12 * report.best["cost"].abs().max()]
+    apart = bool(second) and second not in rivals
+    rivals, same = tuple(name for name in rivals if name not in tied.tolist()), tuple(tied[1:])
     today = "" if today in (None, model, naive["model"]) else today
     paid = float(report.today["cost"]) if today else np.nan
     found = _Verdict(state, model, *own, naive["model"], column, *doing_without, saving, second, apart)
-    return found._replace(rivals=rivals, today=today, today_cost=paid)
+    return found._replace(rivals=rivals, same=same, today=today, today_cost=paid)
 
 
-def _two(value: float) -> str:
-    "Two significant digits, without an exponent."
-    return f"{float(f'{value + 0.0:.2g}'):,.10g}"
-
-
-def _paid(value: float, unit: str) -> str:
-    "A cost per case in its unit."
-    return f"{_two(value)} {unit}".strip()
-
-
-def _interval(report, low: float, high: float, models: int = 1) -> str:
+def _interval(report, low: float, high: float, digits: int, models: int = 1) -> str:
     "An interval in brackets, for the best of so many models; nothing where it is a point."
     wider = f", widened because it is the best of {models}" if models > 1 else ""
-    ends = f"{_two(low)} to {_two(high)} at {percent(report.confidence)}"
+    ends = f"{_two(low, digits)} to {_two(high, digits)} at {percent(report.confidence)}"
     return "" if low == high else f" ({ends}{wider})"
 
 
 def _decide(report, unit: str = "") -> tuple[str, str]:
     "What to do, at which cut; and what that costs, beside what else one could do."
-    v, many = _verdict(report), len(report.best)
-    of = f", the cheapest of {many} models," if many > 1 else ""
-    costs = f"{_paid(v.cost, unit)} per case{_interval(report, v.low, v.high, many)}"
-    in_use = " (today's rule)" if v.naive == report._case.baseline else ""
-    naive = f"{v.naive}{in_use} costs {_paid(v.naive_cost, unit)}"
-    naive_ends = naive + _interval(report, v.naive_low, v.naive_high)
-    today = f" Today's rule ({v.today}) costs {_paid(v.today_cost, unit)}." * bool(v.today)
-    good = f" {' and '.join(v.rivals)} may be as good." * bool(v.rivals)
+    v, many, digits = _verdict(report), len(report.best), _digits_of_verdict(report)
+    naive_name, model = (f"{name}{_in_use(report, name)}" for name in (v.naive, v.model))
+    model += f", the cheapest of {many} models," if many > 1 else ""
+    costs = f"{_paid(v.cost, unit, digits)} per case{_interval(report, v.low, v.high, digits, many)}"
+    alone = _paid(v.naive_cost, unit, digits)
+    naive, ends = f"{naive_name} costs {alone}", _interval(report, v.naive_low, v.naive_high, digits)
+    today = f" Today's rule ({v.today}) costs {_paid(v.today_cost, unit, digits)}." * bool(v.today)
+    good = _as_good(v)
     if v.state == "use":
-        kept = "Keep" if v.model == report._case.baseline else "Use"
+        kept = v.model == report._case.baseline
         from_, moves = _from(report)
-        return f"{kept} {v.model}{from_}", f"It costs {costs}; {naive}.{today}{good}{moves}"
+        do = f"{'Keep' if kept else 'Use'} {v.model}{from_}"
+        do += f", or {_listed(v.same, 'or')}" if v.same and not kept else ""
+        return do, f"It costs {costs}; {naive}.{today}{good}{moves}{_not_kept(report)}"
     if v.state == "unsure":
         shown = f"These data do not show that a model is cheaper than {v.naive}"
-        return shown, f"{v.model}{of} costs {costs}; {naive}.{today}{good}"
+        kept = " So nothing speaks for a change." * (v.model == report._case.baseline)
+        return shown, f"{model} costs {costs}; {naive}.{today}{good}{kept}"
     if v.state == "no model":
-        return f"Use no model: {v.naive}", f"{naive_ends}; {v.model}{of} costs {costs}.{today}"
+        return f"Use no model: {naive_name}", f"It costs {alone}{ends}; {model} costs {costs}.{today}"
     if v.state == "no need":
         right = "and nothing can cost less, for it is right for every class"
-        return f"Use no model: {v.naive}", f"{naive}, {right}."
+        return f"Use no model: {naive_name}", f"It costs {alone}, {right}."
     wrong = ", ".join(_wrong_classes(report, v.column))
-    open_ = f"Whether a model is needed is open: {naive_ends} and nothing costs less on these cases, "
+    open_ = f"Whether a model is needed is open: {naive}{ends} and nothing costs less on these cases, "
     open_ += f"but it is wrong for some classes ({wrong})."
     if not v.next:
         return "No verdict", open_
     first = f"Use {v.model} rather than {v.next}" if v.apart else f"No verdict between {v.model} and {v.next}"
-    return first, f"{v.model}{of} costs {costs}.{good} {open_}"
+    return first, f"{model} costs {costs}.{good} {open_}"
+
+
+def _digits_of_verdict(report) -> int:
+    "As many digits as set the ends of every interval apart that the verdict names."
+    v = _verdict(report)
+    own, naive = _digits(v.low, v.high), _digits(v.naive_low, v.naive_high)
+    return max(own, naive) if v.state in ("no model", "no verdict") else own
+
+
+def _in_use(report, name: str) -> str:
+    "Said after the name of what is in use today."
+    return " (today's rule)" if name == report._case.baseline else ""
+
+
+def _as_good(v: _Verdict) -> str:
+    "Which other models cost the same, and which may be as good."
+    same = f" {_listed(v.same)} cost{'s' * (len(v.same) == 1)} the same." if v.same else ""
+    return same + (f" {_listed(v.rivals)} may be as good." if v.rivals else "")
 
 
 def _from(report) -> tuple[str, str]:
@@ -193,6 +251,20 @@ def _from(report) -> tuple[str, str]:
     low, high = map(_two, report._once("cut", lambda: report.decision_rule().over_folds))
     moves = f" Over the folds the cut moves from {low} to {high}." * (low != high)
     return f" and decide {report.decisions[1]} from {_two(cut)} on", moves
+
+
+def _held(report) -> list[tuple]:
+    "Of the cheapest model: what is reached of each requirement, the requirement, whether it falls short."
+    table = report.constraint
+    own = table[table["model"] == report.best.loc[0, "model"]].to_dict("records")
+    pairs = zip(own, report._case.require or ())
+    return [(row, one, (one.limit - row["reached"]) * (1 if one.least else -1) > 0) for row, one in pairs]
+
+
+def _not_kept(report) -> str:
+    "What the cheapest model falls short of, if anything was required."
+    names = [one.name for _, one, short in _held(report) if short]
+    return f" On these cases it falls short of the {_listed(names)} required." if names else ""
 
 # %% ../nbs/58_page.ipynb #58co0002
 def _wrong_classes(report, column: int) -> list[str]:
@@ -237,25 +309,28 @@ def _gap(report, row, question: str, pair: tuple, unit: str, sign: int = 1) -> t
         return said, ""
     undone = "one unseen case of the largest possible cost would undo that"
     small = "it does not use that a loss on this side is small"
-    words = f"would tell the two apart, but {undone}" if apart else f"would not tell the two apart: {small}"
+    words = f"would show a clear winner, but {undone}" if apart else f"would show no clear winner: {small}"
     return said, f" An approximate interval {words}."
 
 
 _SIDES = {"saving": ("model", "against"), "difference": ("first", "second")}
 
 
-def _by_how_much(low: float, high: float, sure: bool, other: str, unit: str, per: str = "per case") -> str:
+def _by_how_much(low: float, high: float, sure: bool, other: str, unit: str, per: str = " per case") -> str:
     "What one saves against another, between these ends: cheaper, dearer, or nobody knows."
     if not sure:
-        cheaper = f"is between {_paid(high, unit)} cheaper and {_paid(-low, unit)} dearer {per} than {other}"
+        cheaper = f"is between {_paid(high, unit)} cheaper and {_paid(-low, unit)} dearer{per} than {other}"
         return f"{cheaper}: no clear winner"
-    by = f"{_two(min(abs(low), abs(high)))} to {_paid(max(abs(low), abs(high)), unit)}"
-    return f"saves {by} {per} against {other}" if high > 0 else f"costs {by} more {per} than {other}"
+    (least, most), digits = sorted((abs(low), abs(high))), _digits(low, high)
+    by = f"{_two(least, digits)} to" if least else "more than 0 and up to"
+    by += f" {_paid(most, unit, digits)}"
+    return f"saves {by}{per} against {other}" if high > 0 else f"costs {by} more{per} than {other}"
 
 
-def _ends(row) -> str:
+def _ends(low: float, high: float) -> str:
     "The ends of an interval."
-    return f"{four_digits(row['low'])} to {four_digits(row['high'])}"
+    digits = _digits(low, high)
+    return f"{_two(low, digits)} to {_two(high, digits)}"
 
 # %% ../nbs/58_page.ipynb #d9353caa
 @result
@@ -290,7 +365,8 @@ class Robustness(Result):
     rules : tuple
         by which the models decide
     changes : tuple
-        which is the cheapest `at` the report's setting, and the nearest others: `nearest_changes`
+        which is the cheapest `at` the report's setting; the nearest factors of cost ratio times odds at which
+        another is -> its number, and where it no longer is, if that is known; what the setting is called
     """
 
     winner: np.ndarray
@@ -303,7 +379,7 @@ class Robustness(Result):
     at: tuple
     confidence: float
     rules: tuple = ()
-    changes: tuple = (0, {})
+    changes: tuple = (0, {}, "today")
 
     @property
     def names(self) -> tuple:
@@ -345,7 +421,7 @@ def _map_in_words(found: Robustness) -> str:
     near = np.abs(np.log(found.cost_ratios / ratio)).argmin()
     clear = found.sure[near, np.abs(logit(found.prevalences) - logit(prevalence)).argmin()]
     return (
-        f"If a miss costs {_two(ratio)} false alarms and {_two(100 * prevalence)} % are positive, "
+        f"If a miss costs {_two(ratio)} false alarms and {_share(prevalence)} are positive, "
         f"{found.names[found.changes[0]]} is the cheapest{', and its lead is clear' * bool(clear)}. "
         f"{_what_changes(found.names, found.at, found.changes)} "
         f"What matters is cost ratio times odds, here {_two(ratio * prevalence / (1 - prevalence))}: "
@@ -356,25 +432,40 @@ def _map_in_words(found: Robustness) -> str:
 
 def _what_changes(names: Any, at: tuple, changes: tuple, than: str = "the cheapest") -> str:
     "The cost ratios and prevalences beyond which another choice is the cheapest, in a sentence."
-    here, others = changes
-    ratio, prevalence = f"(today {_two(at[0])})", f"(today {_two(100 * at[1])} %)"
-
-    def share(times) -> str:
-        odds = times * at[1] / (1 - at[1])
-        return f"{_two(100 * odds / (1 + odds))} %"
-
+    here, others, setting = changes
+    odds = at[1] / (1 - at[1])
+    price, ratio = _borders(others, lambda times: times * at[0], _two)
+    often, prevalence = _borders(others, lambda times: times * odds / (1 + times * odds), _share)
+    ratio, prevalence = f"({setting} {ratio})", f"(today {prevalence})"
     if not others:
-        wide = f"a miss costs {_two(at[0] / 100)} to {_two(100 * at[0])} false alarms {ratio}"
-        often = f"{share(0.01)} to {share(100)} of the cases are positive {prevalence}"
-        return f"{names[here]} stays {than} wherever {wide}, and wherever {often}."
-    side = {factor: "more" if factor > 1 else "less" for factor in others}
-    price = " or ".join(f"{side[times]} than {_two(times * at[0])}" for times in others)
-    often = " or ".join(f"{side[times]} than {share(times)}" for times in others)
-    who = [*dict.fromkeys(names[other] for other in others.values())]
-    each = " and ".join(f"{names[other]} (where it is {side[times]})" for times, other in others.items())
+        said = f"{names[here]} stays {than} wherever a miss costs {price} false alarms {ratio}, and wherever "
+        return _capital(f"{said}{often} of the cases are positive {prevalence}.")
+    who = [*dict.fromkeys(names[other] for other, _ in others.values())]
+    where = [(names[other], "more" if times > 1 else "less") for times, (other, _) in others.items()]
+    each = " and ".join(f"{name} (where it is {side})" for name, side in where)
     said = f"{who[0] if len(who) == 1 else each} would be {than}"
     said += f" if a miss cost {price} false alarms {ratio}, or if {often} of the cases were positive"
-    return f"{said} {prevalence}."
+    return _capital(f"{said} {prevalence}.")
+
+
+def _borders(others: dict, value: Callable, say: Callable) -> tuple[str, str]:
+    """Where others are the cheapest, or between which ends nobody else is, and the value at the setting, with
+    digits that set this apart from the nearest borders.
+    """
+    digits = _digits(value(1.0), *(value(times) for times in others), say=say)
+    said = list[str]()
+    for times, (_, until) in others.items():
+        near, far = (say(value(end), digits) for end in (times, until or times))
+        side = f"{'more' if times > 1 else 'less'} than {near}"
+        between = f"between {far} and {near}" if times < 1 else f"between {near} and {far}"
+        said.append(side if until is None else f"about {near}" if near == far else between)
+    wide = f"{say(value(0.01), 2)} to {say(value(100.0), 2)}"
+    return " or ".join(said) or wide, say(value(1.0), digits)
+
+
+def _capital(said: str) -> str:
+    "A sentence that does not begin with the name of a model begins with a capital letter."
+    return f"A{said[1:]}" if said.startswith("always ") else said
 
 # %% ../nbs/58_page.ipynb #4468a8e9
 class Line(NamedTuple):
@@ -499,10 +590,10 @@ def _axes_around(cost_ratio: float, prevalence: float) -> tuple[np.ndarray, np.n
     return ratios, prevalences
 
 # %% ../nbs/58_page.ipynb #55ne0002
-def _nearest_changes(report, rival: int | None = None) -> tuple[int, dict]:
-    """The number of the cheapest at the report's setting, the models' first, then the constant decisions',
-    and the nearest factors of cost ratio times odds, below and above, at which another, or a `rival`, is
-    cheaper -> its number.
+def _nearest_changes(report, rival: int | None = None) -> tuple[int, dict, str]:
+    """The number of the cheapest at the report's setting, the models' first, then the constant decisions';
+    the nearest factors of cost ratio times odds, below and above, at which another, or a `rival`, is
+    cheaper -> its number, and the factor beyond which it no longer is, or None; what the setting is called.
     """
     case, factor = report._case, np.geomspace(1e-2, 1e2, 401)
     product = factor * case.costs.cost_ratio * case.priors[1] / (1 - case.priors[1])
@@ -514,13 +605,20 @@ def _nearest_changes(report, rival: int | None = None) -> tuple[int, dict]:
     here, changes = winner[200], {}
     if rival is not None:
         winner = np.where(cost[(rival + 2) % len(cost)] < cost[here], (rival + 2) % len(cost), here)
-    other = np.flatnonzero(winner != here)
-    for beyond, step in ((other[other < 200][-1:], 1), (other[other > 200][:1], -1)):
-        for k in beyond:  # where both lines meet, straight between the points
-            lead = cost[winner[k], [k + step, k]] - cost[here, [k + step, k]]
-            share = ratio(lead[0], lead[0] - lead[1], undefined=0.0)
-            changes[float(factor[k + step] + share * (factor[k] - factor[k + step]))] = int(winner[k])
-    return int(here - 2) % len(cost), {at: (k - 2) % len(cost) for at, k in changes.items()}
+    for side in (np.arange(200, -1, -1), np.arange(200, 401)):  # from the setting to the edge
+        turns = np.flatnonzero(np.diff(winner[side]))[:2]
+        at = [_meeting(factor, cost, winner, *side[[k, k + 1]]) for k in turns]
+        if at:
+            number = int(winner[side[turns[0] + 1]] - 2) % len(cost)
+            changes[at[0]] = number, at[1] if len(at) > 1 else None
+    return int(here - 2) % len(cost), changes, "judged at" if case.ranges else "today"
+
+
+def _meeting(factor, cost, winner, near: int, far: int) -> float:
+    "Where the cheapest at two neighbouring points cost the same, straight between them."
+    lead = cost[winner[far], [near, far]] - cost[winner[near], [near, far]]
+    share = ratio(lead[0], lead[0] - lead[1], undefined=0.0)
+    return float(factor[near] + share * (factor[far] - factor[near]))
 
 # %% ../nbs/58_page.ipynb #ef291767
 def _clear(case: Losses, both, cost, place, odds, level: float) -> np.ndarray:
@@ -598,7 +696,7 @@ def _plot_map(found: Robustness, ax):
     ax.set(xscale="logit", yscale="log", xlabel="prevalence", ylabel="cost ratio (miss / false alarm)")
     _ticks(ax.xaxis, x, _PREVALENCES, lambda v: f"{100 * v:g} %")
     _ticks(ax.yaxis, y, 10.0 ** np.arange(-9, 10), lambda v: f"{v:,.10g}")
-    ax.set_title("who is the cheapest\noutlined, strong: told from the next", fontsize=10)
+    ax.set_title("who is the cheapest\noutlined, strong: its lead is clear", fontsize=10)
     ax.grid(False)
     return ax
 
@@ -687,11 +785,11 @@ def _change(report) -> str:
     names = [*(line.name for line in report._lines), *(f"always {label}" for label in report.decisions)]
     changes = report._once("change", lambda: _nearest_changes(report))
     said = _what_changes(names, at, changes)
-    if not v.today or v.today in (names[other] for other in changes[1].values()):
+    if not v.today or v.today in (names[other] for other, _ in changes[1].values()):
         return said
     rival = _nearest_changes(report, names.index(v.today))
-    than = v.model if rival[1] else v.today
-    beside = _what_changes(names, at, rival, f"cheaper than {than}")
+    than = f"cheaper than {v.model}" if rival[1] else f"at least as cheap as {v.today}"
+    beside = _what_changes(names, at, rival, than)
     return f"{said} {beside}" if v.model == names[changes[0]] else said
 
 
@@ -743,7 +841,6 @@ def _range_words(report, unit: str = "") -> list[str]:
     ends = inside.groupby("model")["cost"].agg(["min", "max"]).loc[report.best["model"]]
     each = ", ".join(f"{name} {_two(low)} to {_paid(high, unit)}" for name, low, high in ends.itertuples())
     given = " and ".join(f"{name} {_two(low)} to {_two(high)}" for name, (low, high) in ranges.items())
-    given += ", judged at the middle"
     found = inside[inside["regret"] == 0].groupby("model")["scenario"].agg("; ".join)
     said = f"Over the ranges of the costs ({given}) a case costs {each}."
     if len(ends) == 1:
@@ -791,24 +888,28 @@ def caveats(case: Any, mains: list, calibrated: Any, between: Any) -> list[str]:
             notes.append(Note("few", label=label, size=size))
     if case.own is not None and (np.ptp(case.own, axis=0) > 0).any():
         notes.append("Each sample has its own costs. " + estimand("amounts", "amount", case.largest))
-    notes += [note for entry in mains for note in _never_seen(case, entry)]
+    unseen = dict[tuple, list[str]]()
+    for entry in mains:
+        for cell in _never_seen(case, entry):
+            unseen.setdefault(cell, []).append(entry.model)
+    for (label, decision), names in unseen.items():
+        notes.append(Note("never seen", label=label, decision=decision, model=_listed(names)))
     paid = {entry.model: case.cost(entry.decisions) for entry in mains}
     for row in calibrated[calibrated["told_apart"].astype(bool)].to_dict("records"):
         if row["saving"] > 0.1 * abs(paid[row["model"]]):
-            more = four_digits(row["saving"])
-            notes.append(Note("miscalibrated", model=row["model"], more=more, ends=_ends(row)))
+            ends = _ends(row["low"], row["high"])
+            notes.append(Note("miscalibrated", model=row["model"], more=_two(row["saving"]), ends=ends))
     return [*notes, *gap_lines(between[between["told_apart"].astype(bool)])]
 
 
-def _never_seen(case, entry) -> list[str]:
-    "The costliest error, if a model never made it."
+def _never_seen(case, entry) -> list[tuple]:
+    "Class and decision of the costliest error, if a model never made it."
     costs = case.costs.array
     unseen = (case.cells(entry.decisions) == 0) & (costs == costs.max())
     if not unseen.any() or case.samples_of_classes[unseen.any(1)].min() == 0 or costs.max() == costs.min():
         return []
     i, j = np.argwhere(unseen)[0]
-    label, decision = case.costs.classes[i], case.costs.decisions[j]
-    return [Note("never seen", label=label, decision=decision, model=entry.model)]
+    return [(case.costs.classes[i], case.costs.decisions[j])]
 
 
 def gap_lines(between: Any) -> list[str]:
@@ -830,14 +931,18 @@ def gap_lines(between: Any) -> list[str]:
     >>> y, wrong = [0, 1] * 80, [0, 1] * 40 + [0, 0] * 40
     >>> report = evaluate(y, {"m": wrong}, [[0, 1], [9, 0]], groups=["a"] * 80 + ["b"] * 80, rng=0)
     >>> gap_lines(report.group_differences)[1]
-    'FNR of m: a minus b is -1 (-1 to -0.8485), told apart.'
+    'm makes 100 (85 to 100) fewer misses per 100 positive cases among a than among b.'
     """
     found = list[str]()
     for (model, what), rows in between[between["what"] != "cost"].groupby(["model", "what"], sort=False):
         row = rows.loc[rows["difference"].abs().idxmax()]
-        told = "told apart" if row["told_apart"] else "not told apart"
-        gap = row[["first", "second"]].to_dict() | {"difference": four_digits(row["difference"])}
-        found.append(Note("gap", model=model, what=what, **gap, ends=_ends(row), told=told))
+        sign = 100 if row["difference"] >= 0 else -100
+        ends = _ends(*sorted((sign * row["low"], sign * row["high"])))
+        gap = row[["first", "second"]].to_dict() | {"difference": _two(sign * row["difference"])}
+        errors = "false alarms per 100 negative" if what == "FPR" else "misses per 100 positive"
+        gap |= {"errors": f"{'more' if sign > 0 else 'fewer'} {errors} cases"}
+        told = "" if row["told_apart"] else ", which may be chance"
+        found.append(Note("gap", model=model, **gap, ends=ends, told=told))
     return found
 
 # %% ../nbs/58_page.ipynb #scn00002
@@ -878,18 +983,20 @@ def scenario_words(report: Any) -> list[str]:
     if len(best) > 1 and report.winner is not None:
         own = table[table["compromise"]]
         worst, names = own.loc[own["regret"].idxmax()], " and ".join(dict.fromkeys(own["model"]))
-        most = f"{four_digits(worst['regret'])} per case more than the cheapest, under {worst['scenario']}"
-        said += f" {names} is the compromise: it costs at most {most}."
+        most = f"{_two(worst['regret'])} per case more than the cheapest, under {worst['scenario']}"
+        said += f" {names} is the compromise: it costs at most {most}." * bool(worst["regret"] > 0)
     return [said]
 
 # %% ../nbs/58_page.ipynb #req00006
-def constraint_words(report: Any) -> list[str]:
+def constraint_words(report: Any, unit: str = "") -> list[str]:
     """What the cheapest model reaches of what is required, out of fold, and what that costs.
 
     Parameters
     ----------
     report : Report
         from `evaluate`
+    unit : str, default ""
+        of the costs, such as "euros"
 
     Returns
     -------
@@ -905,28 +1012,28 @@ def constraint_words(report: Any) -> list[str]:
     >>> constraint_words(report)[0].partition(" (")[0]
     'model has out of fold fpr 0, with at most 0 required'
     """
-    table, level, words = report.constraint, percent(report.confidence), list[str]()
-    own = table[table["model"] == report.best.loc[0, "model"]].to_dict("records")
-    for row, one in zip(own, report._case.require or ()):
-        side = "least" if one.least else "most"
-        short = row["reached"] < one.limit if one.least else row["reached"] > one.limit
-        asked = f"with at {side} {four_digits(one.limit)} required"
-        sure = f"{level} interval {_ends(row)}{', so it falls short' if short else ''}"
-        words.append(f"{one.name} {four_digits(row['reached'])}, {asked} ({sure})")
+    held, level, words = _held(report), percent(report.confidence), list[str]()
+    for row, one, short in held:
+        digits = _digits(row["reached"], one.limit)
+        asked = f"with at {'least' if one.least else 'most'} {_two(one.limit, 4)} required"
+        sure = f"{level} interval {_ends(row['low'], row['high'])}"
+        sure += ", so it falls short" if short else ""
+        sure += " here, perhaps by chance" if short and row["low"] <= one.limit <= row["high"] else ""
+        words.append(f"{one.name} {_two(row['reached'], digits)}, {asked} ({sure})")
     if not words:
         return []
-    ends = {end: own[0][f"price_{end}"] for end in ("low", "high")}
-    more = f"{four_digits(own[0]['price'])} per case ({level} interval {_ends(ends)})"
+    row, without = held[0][0], "the same model without it"
+    by = _by_how_much(-row["price_high"], -row["price_low"], row["told_apart"], without, unit)
+    price = f"it {by.removesuffix(': no clear winner')}" if row["price"] else f"it costs as much as {without}"
     return [
-        f"{own[0]['model']} has out of fold {'; '.join(words)}. That costs "
-        f"{more if own[0]['price'] else 'nothing'} against the same model without it. Only samples that took "
+        f"{row['model']} has out of fold {'; '.join(words)}. Held to that, {price}. Only samples that took "
         "no part can show whether the installed rule keeps to it."
     ]
 
 # %% ../nbs/58_page.ipynb #361ea1be
 _GRAVE = (
     *("declared", "few to tell", "turned probabilities", "turned scores", "ids", "pooled"),
-    *("class small", "never seen", "few", "gap", "miscalibrated", "no threshold"),
+    *("class small", "miscalibrated", "never seen", "few", "gap", "no threshold"),
 )
 
 
@@ -956,8 +1063,12 @@ def grave_first(notes: Any, say: Callable = str) -> list[str]:
 
 
 def _check(report, say: Callable = str) -> str:
-    "The two gravest caveats."
-    first, more = grave_first(report.notes, say)[:2], len(report.notes) - 2
+    "The two gravest caveats that are not of a kind."
+    kinds = dict[str, str]()
+    for note in report.notes:
+        kinds.setdefault(code_of(note) or note, note)
+    first = grave_first(kinds.values(), say)[:2]
+    more = len(report.notes) - len(first)
     said = f" ({more} more in the notes.)" if more > 0 else ""
     return f"{' '.join(first)}{said} Are these cases like those to come?".strip()
 
@@ -990,11 +1101,11 @@ def answers(report: Any, say: Callable = str, unit: str = "") -> dict[str, str]:
     """
     columns = report.provenance.get("columns", "").removeprefix("Read from the table: ")
     first, rest = _decide(report, unit)
-    more = [*_range_words(report, unit), *scenario_words(report)]
+    more, held = [*_range_words(report, unit), *scenario_words(report)], constraint_words(report, unit)
     return {
         "Read": f"{columns} {_read(report)}".strip(),
         "Verdict": f"{first}. {rest}",
-        "How sure": " ".join([_sure(report, unit), *_amount_words(report, unit), *constraint_words(report)]),
+        "How sure": " ".join([_sure(report, unit), *_amount_words(report, unit), *held]),
         "What would change it": " ".join([_change(report), *more]),
         "What to check": _check(report, say),
     }
@@ -1397,8 +1508,10 @@ def _a_year(report, unit: str, per_year: float | None) -> str:
         return ""
     row = table[(table["model"] == v.model) & (table["against"] == (v.today or v.naive))].iloc[0]
     other = f"today's rule ({v.today})" if v.today else v.naive
-    ends = per_year * row["low"], per_year * row["high"], row["told_apart"]
-    return f"On {per_year:,.10g} cases, {v.model} {_by_how_much(*ends, other, unit, 'a year')}."
+    low, high = per_year * row["low"], per_year * row["high"]
+    by = f"would cost between {_paid(high, unit)} less and {_paid(-low, unit)} more than {other}"
+    by = _by_how_much(low, high, True, other, unit, "") if row["told_apart"] else by
+    return f"On {per_year:,.10g} cases a year, {v.model} {by}."
 
 
 def web_page(report: Any, title: str | None, currency: str, per_year: float | None) -> str:

@@ -371,7 +371,8 @@ def _best(case: _Case, mains: list[Decided], ladder, errors: dict):
     columns = ["model", "rule", "cost", "low", "high"]
     best = ladder.loc[ladder["main"], columns].reset_index(drop=True)
     best["draw_error"] = [errors.get(e.model, 0.0) for e in mains]
-    return best.iloc[cheapest_first(best["cost"].to_numpy())].reset_index(drop=True)
+    order = cheapest_first(best["cost"].to_numpy(), best["model"].to_numpy() == case.baseline)
+    return best.iloc[order].reset_index(drop=True)
 
 
 def _frame(found: Answers, **columns: str) -> DataFrame:
@@ -381,8 +382,10 @@ def _frame(found: Answers, **columns: str) -> DataFrame:
 
 
 def _naive(case: _Case) -> Decided:
-    "The cheapest decision for everybody."
-    return min(_constant_entries(case), key=lambda e: case.cost(e.decisions))
+    "The cheapest decision for everybody; of several that in use today."
+    every = _constant_entries(case)
+    cost = np.array([case.cost(e.decisions) for e in every])
+    return every[cheapest_first(cost, [e.model == case.baseline for e in every])[0]]
 
 
 def _differences(case: _Case, mains: list[Decided]):
@@ -646,7 +649,7 @@ def _scenarios(case: _Case, fits: CrossFit, declared: dict, priors, order):
         table = table.assign(scenario=name, model=list(declared), naive=naive, compromise=least)
         table["of_naive"] = table["regret"] / naive if naive > 0 else np.nan
         table["told_apart"] = table["p_value"] < 1 - case.confidence
-        tables.append(table.iloc[cheapest_first(values[0])])
+        tables.append(table.iloc[cheapest_first(values[0], [name == case.baseline for name in declared])])
     return pandas().concat(tables, ignore_index=True)[[*_SCENARIOS]]
 
 # %% ../nbs/60_report.ipynb #5f85f6ca
@@ -1195,11 +1198,12 @@ def _judged(case: _Case, fits: CrossFit, declared: dict, priors, notes: list, se
     entries, said, case, errors = _drawn(case, fits, declared, priors, _AT_WORD, known)
     every = [e for e in entries if e.main]
     lines = [Line(e.model, e.rule, e.decisions, _levels_of(fits, e, case.shifted)) for e in every]
+    lines.sort(key=lambda line: line.name != case.baseline)  # a tie on the map goes to today's rule
     few, entries_of, oracle = _condensed(case, entries, _oracle(case, samples))
     mains = [e for e in entries_of if e.main]
     rungs, asked = _ladder(few, mains, oracle)
     differences, more = _differences(few, mains)
-    winner = best_policy(few, mains, asked, rng=few.rng) if len(mains) > 1 else None
+    winner = best_policy(few, mains, asked, first=few.baseline, rng=few.rng) if len(mains) > 1 else None
     gaps = _between_groups(few, mains, costs=False)
     caveats = page.caveats(few, mains, _calibrated(few, entries_of), gaps)
     tied = () if winner is None else winner.notes

@@ -18,17 +18,6 @@ def says(text, value, digits=2):
     return f"{float(text.replace(',', '')):.{digits}g}" == f"{value + 0.0:.{digits}g}"
 
 
-def read(pattern, text, *values):
-    "The only match of a pattern, its numbers being those given (None: not looked at)."
-    found = re.findall(pattern, text)
-    assert len(found) == 1, (pattern, text)
-    groups = found[0] if isinstance(found[0], tuple) else (found[0],)
-    for group, value in zip(groups, values):
-        assert value is None or (says(group, value) if not isinstance(value, str)
-                                 else group == value), (groups, values, text)
-    return groups
-
-
 COSTS = CostMatrix.binary(fp=1, fn=6)
 evaluate = partial(evaluate, draws=2)  # the pages of the first seeds take as many as there are by themselves
 
@@ -152,14 +141,14 @@ def sentences_agree(r):
     if top["low"] != top["high"] and "costs" in verdict.partition(top["model"])[2]:
         wider = f", widened because it is the best of {len(r.best)}" if r.winner is not None else ""
         costs = rf"costs {N} per case \({N} to {N} at 95%{wider}\)"
-        read(costs, verdict, top["cost"], *ends)
+        assert all(map(says, *re.findall(costs, verdict), (top["cost"], *ends))), verdict
     gains, use = saved["saving"] > 1e-12, bool(re.match(rf"Use {top['model']}( and decide|\.)", verdict))
     assert ("Use no model" in verdict) == (top["cost"] >= naive["cost"] - 1e-12)
     assert use == bool(saved["told_apart"] and saved["saving"] > 0)
     assert ("These data do not show" in verdict) == bool(gains and not saved["told_apart"])
     open_ = r.differences[~r.differences["told_apart"].astype(bool)][["first", "second"]].to_numpy()
     rivals = [name for name in r.best["model"][1:] if any({name, top["model"]} == {*pair} for pair in open_)]
-    assert not gains or bool(rivals) == (f"{' and '.join(rivals)} may be as good" in verdict)
+    assert not gains or bool(rivals) == (f"{', '.join(rivals)} may be as good" in verdict.replace(" and ", ", "))
     cut, at = re.findall(rf"decide (\S+) from {N} on", verdict), r.decision_rule(top["model"]).threshold
     assert not cut or says(cut[0][1], at) and cut[0][0] == str(r.decisions[1])
     assert bool(cut) == (np.isfinite(at) and len(r.decisions) == 2 and use)
@@ -250,13 +239,17 @@ def test_tables_sentences_map_and_page_agree(pages, seed):
 def test_models_that_cost_the_same_are_said_to():
     "Costs that are no whole numbers add up to the same but for rounding: no model leads by that."
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [70, 30])
-    wrong = np.r_[np.arange(70) < 7, np.arange(30) < 3]
-    models = {"b": y ^ wrong, "a": y ^ np.r_[wrong[:70][::-1], wrong[70:][::-1]], "worse": 0 * y}
-    for order in (np.arange(100), rng.permutation(100)):
-        for costs in (CostMatrix.binary(fp=.1, fn=.7), ExampleCosts(fp=.1, fn=np.full(100, .7))):
-            r = evaluate(y[order], {k: v[order] for k, v in models.items()}, costs, rng=0)
+    y = np.repeat([0, 1], [210, 90])
+    wrong = np.r_[np.arange(210) < 21, np.arange(90) < 9]
+    models = {"b": y ^ wrong, "a": y ^ np.r_[wrong[:210][::-1], wrong[210:][::-1]], "worse": 0 * y}
+    for order in (np.arange(300), rng.permutation(300)):
+        for costs in (CostMatrix.binary(fp=.1, fn=.7), ExampleCosts(fp=.1, fn=np.full(300, .7))):
+            r, today = (evaluate(y[order], {k: v[order] for k, v in models.items()}, costs, rng=0, baseline=name)
+                        for name in (None, "a"))
             assert r.best["model"].tolist() == ["b", "a", "worse"] and r.winner.model[0] == "b"
+            assert "Use b, or a. " in r.summary() and "a costs the same." in r.summary()
+            assert "Keep a. " in today.summary() and "b costs the same." in today.summary()
+            assert today.winner.model.tolist() == ["a", *today.best["model"]] == ["a", "a", "b", "worse"]
             assert "b, a cost the same in the sample" in " ".join(r.notes)
             assert not r.differences["told_apart"][0]
             assert r.differences["low"][0] <= 0 <= r.differences["high"][0]
