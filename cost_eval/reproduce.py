@@ -51,7 +51,7 @@ from .plotting import save_figure, use_style
 # %% ../nbs/91_reproduce.ipynb #c3c532d7
 OUTCOMES = {
     "agrees": "within half a unit of the printed digit plus three standard errors of our Monte Carlo",
-    "consistent": "one random run was printed; in the 99 % prediction interval of ours, 20 repetitions or more",
+    "consistent": "one random run was printed; in the 99 % prediction interval of ours, 20 runs or more",
     "caused": "off; of the causes tried just one, in the mean of eight seeds, fits every row that it touches",
     "other data": "the paper's data are not available; a stand-in is shown beside it, "
     "within its plausible range",
