@@ -173,7 +173,7 @@ def test_gaps_of_error_rates_are_held_together():
             assert found == pytest.approx([one.mean, *ends, least], abs=1e-6)
             assert row["told_apart"] == (row["p_value"] < .05)
     (told,) = (note for note in r.notes if "misses per 100 positive cases among n than among the others" in note)
-    shown = [page._two(100 * gaps.loc[("FNR", "n"), name]) for name in ("difference", "low", "high")]
+    shown = map(page._two, 100 * gaps.loc[[("FNR", "n")]].iloc[0][["difference", "low", "high"]])
     assert told.startswith("m makes {} ({} to {}) more".format(*shown))
     assert gaps.loc["FNR"]["difference"].abs().idxmax() == "n" and told.endswith("others.")
     assert page.gap_lines(r.group_differences)[1] == told
