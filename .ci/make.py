@@ -246,6 +246,7 @@ def change_tests():
 
 # one worker more than cores, as some wait for a browser
 PYTEST = ["-m", "pytest", "-n", str(WORKERS + 1), "--dist", "loadgroup", "-p", "no:cacheprovider"]
+LEFT = [] if CI else ["--without-ci"]  # of notebooks and tests
 LEFT_OUT = []  # lines on what a run did not do, for the end of the summary
 NUMBERS = ROOT / "build" / "numbers"
 BESIDE = {}  # programs that run beside a step, and the files that keep what they say
@@ -269,8 +270,7 @@ def test_notebooks(beside):
     shutil.rmtree(str(NUMBERS), ignore_errors=True)
     NUMBERS.mkdir(parents=True)
     os.environ["COST_EVAL_NUMBERS"] = str(NUMBERS)  # the papers', computed once a run: the tests read them
-    left = ["--slow"] if FULL else [] if CI else ["--without-ci"]
-    return run(PYTHON, ".ci/notebooks.py", "--check", "--jobs", WORKERS, *left)[-1]
+    return run(PYTHON, ".ci/notebooks.py", "--check", "--jobs", WORKERS, *(["--slow"] if FULL else LEFT))[-1]
 
 
 def test_pytest(beside):
@@ -278,7 +278,7 @@ def test_pytest(beside):
     installed."""
     if beside:
         BESIDE["package"] = kept(PYTHON, ".ci/package.py")
-    lines = run(PYTHON, *PYTEST, "tests", "-ra", "--durations=15", *([] if CI else ["--without-ci"]))
+    lines = run(PYTHON, *PYTEST, "tests", "-ra", "--durations=15", *LEFT)
     return lines[-1].strip("= ").partition(" in ")[0]
 
 

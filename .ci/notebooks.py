@@ -4,8 +4,8 @@
 
 Cells with `#| eval: false` and, without --slow, `#| slow` are not run and keep their outputs. A cell that raises or warns fails its
 notebook, which is then left as it was.
---check runs what `nbdev_test` runs and stores nothing; --without-ci leaves to CI the simulations, marked `#| ci`: a slider is taken to its ends and its middle, captions are held against their
-figures. `nbdev_test` itself runs several notebooks in one process, whose settings and seeds leak from one to the next, and then waits
+--check runs what `nbdev_test` runs and stores nothing: a slider is taken to its ends and its middle, captions are held against their
+figures; --without-ci leaves to CI what draws or trains, the cells marked `#| ci`. `nbdev_test` itself runs several notebooks in one process, whose settings and seeds leak from one to the next, and then waits
 minutes for idle workers that a notebook started. The processes begin with the libraries of others already imported, which takes
 seconds, and nothing of ours.
 """
@@ -39,8 +39,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
 SHARED = ["nbdev.test", "nbdev.showdoc", "scipy.stats", "scipy.optimize", "pandas", "matplotlib.pyplot",
           "ipywidgets", "sklearn.ensemble"]
-INLINE = "module://matplotlib_inline.backend_inline"
 VIEW = "application/vnd.jupyter.widget-view+json"
+INLINE = "module://matplotlib_inline.backend_inline"
 
 
 # ---- which cells run

@@ -44,6 +44,7 @@ from cost_eval.bootstrap import (
 from cost_eval.core import (
     Result,
     TooFew,
+    as_cheap,
     cheapest_first,
     check_confidence,
     check_counts,
@@ -902,7 +903,7 @@ def best_policy(
     order, mean, notes = cheapest_first(own.estimate, own.model == first), own.estimate, own.notes
     many, rng = len(policies), generator(rng)
     chosen = ask([losses.asks(policies[order[0]])], confidence=1 - (1 - own.confidence) / many)
-    tied = [str(own.model[i]) for i in order if mean[i] - mean[order[0]] <= 1e-12 * np.abs(mean).max()]
+    tied = [str(own.model[i]) for i in order if as_cheap(mean)[i]]
     if len(tied) > 1:
         notes += (f"{', '.join(tied)} cost the same in the sample; the first of them is named",)
     names = ("model", "against", "estimate", "low", "high", "p_value", "told_apart", "seen")

@@ -1155,6 +1155,11 @@ def every_digit(pd) -> dict:
     return {"float_precision": "round_trip"} if old else {}
 
 
+def as_cheap(cost: np.ndarray) -> np.ndarray:
+    "Which of several cost no more than the cheapest, but for rounding."
+    return cost - cost.min() <= 1e-12 * np.abs(cost).max()
+
+
 def cheapest_first(cost: np.ndarray, first: Any = False) -> np.ndarray:
     """Order of costs; those that differ by no more than rounding stay in the order in which they come, those
     that are `first` before them.

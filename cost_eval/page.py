@@ -33,7 +33,7 @@ from .comparisons import Losses, amount_scenario
 from cost_eval.core import (
     Note,
     Result,
-    cheapest_first,
+    as_cheap,
     check_range,
     code_of,
     estimand,
@@ -156,9 +156,10 @@ def _verdict(report) -> _Verdict:
     ladder, top, today = report._rungs, report.best.iloc[0], report._case.baseline
     model = top["model"]
     constant = ladder[ladder["rule"] == "constant"].reset_index(drop=True)
-    column = int(cheapest_first(constant["cost"].to_numpy(), constant["model"] == today)[0])
-    naive, table = constant.iloc[column], report.against_constant
-    saved = table[table["model"] == model].iloc[0]
+    table = report.against_constant
+    saved = table[table["model"] == model].iloc[0]  # against the best of them
+    column = constant["model"].tolist().index(saved["against"])
+    naive = constant.iloc[column]
     gap = ladder.loc[ladder["main"] & (ladder["model"] == model), "gap_closed"].iloc[0]
     if not np.isfinite(gap):
         state = "no verdict" if _wrong_classes(report, column) else "no need"
@@ -173,8 +174,7 @@ def _verdict(report) -> _Verdict:
     pairs = report.differences
     open_ = pairs[(pairs[["first", "second"]] == model).any(axis=1) & ~pairs["told_apart"].astype(bool)]
     rivals = tuple(name for name in report.best["model"][1:] if name in open_[["first", "second"]].to_numpy())
-    more = report.best["cost"].to_numpy() - own[0]
-    tied = report.best["model"][more <= 1e-12 * report.best["cost"].abs().max()]
+    tied = report.best["model"][as_cheap(report.best["cost"].to_numpy())]
     apart = bool(second) and second not in rivals
     rivals, same = tuple(name for name in rivals if name not in tied.tolist()), tuple(tied[1:])
     today = "" if today in (None, model, naive["model"]) else today
@@ -192,7 +192,8 @@ def _interval(report, low: float, high: float, digits: int, models: int = 1) -> 
 
 def _decide(report, unit: str = "") -> tuple[str, str]:
     "What to do, at which cut; and what that costs, beside what else one could do."
-    v, many, digits = _verdict(report), len(report.best), _digits_of_verdict(report)
+    v, many = _verdict(report), len(report.best)
+    digits = _digits_of_verdict(v)
     naive_name, model = (f"{name}{_in_use(report, name)}" for name in (v.naive, v.model))
     model += f", the cheapest of {many} models," if many > 1 else ""
     costs = f"{_paid(v.cost, unit, digits)} per case{_interval(report, v.low, v.high, digits, many)}"
@@ -224,9 +225,8 @@ def _decide(report, unit: str = "") -> tuple[str, str]:
     return first, f"{model} costs {costs}.{good} {open_}"
 
 
-def _digits_of_verdict(report) -> int:
+def _digits_of_verdict(v: _Verdict) -> int:
     "As many digits as set the ends of every interval apart that the verdict names."
-    v = _verdict(report)
     own, naive = _digits(v.low, v.high), _digits(v.naive_low, v.naive_high)
     return max(own, naive) if v.state in ("no model", "no verdict") else own
 

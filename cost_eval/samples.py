@@ -1572,10 +1572,14 @@ def _check_marks(frame, decimal: str) -> None:
     "`ValueError` where a column is text because a few of its numbers have other marks than the rest."
     number = rf"\s*[-+]?\d*{re.escape(decimal)}?\d+(?:[eE][-+]?\d+)?\s*"
     another = r"\s*[-+]?(?:\d*[.,]\d+|\d{1,3}(?:[.,' ]\d{3})+(?:[.,]\d+)?)\s*"
+    of_text = lambda cells: cells.map(lambda cell: isinstance(cell, str))
+    others = lambda cells: cells.iloc[:1000].astype(str).str.fullmatch(number).mean() < 0.5
     for column in frame.select_dtypes(exclude=["number", "bool"]):
-        text = frame[column].map(lambda cell: isinstance(cell, str))
+        if of_text(frame[column].iloc[:1000]).all() and others(frame[column]):
+            continue  # names, without a look at all of them
+        text = of_text(frame[column])
         cells = frame[column][text].astype(str)
-        if not len(cells) or cells.iloc[:1000].str.fullmatch(number).mean() < 0.5:
+        if not len(cells) or others(cells):
             continue
         odd = ~cells.str.fullmatch(number).to_numpy(bool)
         if odd.any() and 2 * odd.sum() < len(frame) and cells[odd].str.fullmatch(another).all():

@@ -128,7 +128,8 @@ test_what_is_refused = refuses([
     (lambda: CURVE.step(40, 40), "stop: 40 calls are not more than start = 40; exchange"),
     (lambda: CURVE.difference(capacity_curve(Y[:50], P[:50], OWN[:50], rule="bayes", points=1), 30),
      "other: a curve of other samples"),
-    (lambda: CURVE.difference(P, 30), "other: another capacity_curve")])
+    (lambda: CURVE.difference(P, 30), "other: another capacity_curve"),
+])
 
 
 def covered(n, share, repeats, seed=0):

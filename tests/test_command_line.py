@@ -132,14 +132,17 @@ BAD = {
     **{f"costs, {text}": (text, ["--costs", "costs.csv", "--positive", "ill"], says) for text, says in (
         (",well,ill\nwell,0,one\nill,9,0\n", "'one' in row 'well', column 'ill'"),
         (",well,ill\nwell,0,\nill,9,0\n", "want a number"),
-        (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"), ("", "cannot be read"),
-        (",well,ill\nwell,0,9\nill,1,0\nask,.2,.2\n", "rows must be true classes"))}}
+        (",well,well\nwell,0,1\nill,9,0\n", "occurs twice"),
+        ("", "cannot be read"),
+        (",well,ill\nwell,0,9\nill,1,0\nask,.2,.2\n", "rows must be true classes"))},
+}
 
 
 TWO_LABELS = lambda f: f.assign(was=f["label"],
                                 flag=np.where(f["id"] > 9, "x", "y")).drop(columns="label")  # noqa: E731
 # what is left out -> another file, what is given, the options that the error names
-MISSING = {"costs": (None, [], ["--positive=ill", "--fp=1", "--fn=20"]),
+MISSING = {
+    "costs": (None, [], ["--positive=ill", "--fp=1", "--fn=20"]),
     "a miss": (None, ["--fp", "3", "--positive", "ill"], ["--fn=60"]),
     "costs of -1 and 1": (lambda f: f.assign(label=np.where(f["label"] == "ill", -1, 1)), [],
                           ["--positive=-1", "--fp=1", "--fn=20"]),

@@ -171,7 +171,8 @@ test_bad_input = refuses({
                                   "a sample costs 50; the cap is at least that"),
     "an unknown decision": (lambda: attainable(NAMED, second="x"), "second: label 'x' is not in the dec"),
     "a range": (lambda: as_costs(dict(fp=1, fn=(2, 5))), "costs: fn=.2, 5. is a range, which only evaluate"),
-    "no decision": (lambda: attainable(NAMED, second=[]), "second: at least one is needed")})
+    "no decision": (lambda: attainable(NAMED, second=[]), "second: at least one is needed"),
+})
 
 
 # ---- the least and the largest, against every row, class and pair of decisions

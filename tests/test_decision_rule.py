@@ -38,7 +38,8 @@ Y3 = rng.integers(0, 3, N)
 P3 = rng.dirichlet([1, 1, 1], N) * .6 + .4 * np.eye(3)[Y3]
 THREE = CostMatrix.zero_one(3).with_abstain(.3, "review")
 LOW = np.random.default_rng(1).integers(1, 30, N)
-CASES = {"scores, calibrated": (L, Scores(S), COSTS, "calibrated"),
+CASES = {
+    "scores, calibrated": (L, Scores(S), COSTS, "calibrated"),
     "scores, tuned": (L, Scores(S), COSTS, "tuned"), "grades": (L, Scores(G), COSTS, "calibrated"),
     "posteriors, bayes": (L, P, COSTS, "bayes"), "posteriors, calibrated": (L, P, COSTS, "calibrated"),
     "posteriors, tuned": (L, P, COSTS, "tuned"), "float32": (L, P.astype(np.float32), COSTS, "bayes"),
@@ -51,7 +52,8 @@ CASES = {"scores, calibrated": (L, Scores(S), COSTS, "calibrated"),
     "tiny costs": (Y, P, [[0, 1e-320], [5e-320, 0]], "bayes"),
     "each row's costs": (Y, P, ExampleCosts(fp=1, fn=LOW), "calibrated"),
     "falls": (L, P, CostMatrix([[1, 0], [0, 5]], classes=["well", "ill"], decisions=["treat", "wait"]),
-              "calibrated")}
+              "calibrated"),
+}
 
 
 def stated(values, classes):
@@ -212,7 +214,8 @@ test_what_cannot_be_decided_read_or_made_is_refused = refuses({
     "a number": (lambda: DecisionRule.from_json(5), "path: a path or the text"),
     "no decision": (lambda: fitted("scores, tuned", otherwise="call"), "otherwise: 'call' .*with_abstain"),
     "a light cap": (lambda: check_rule(fit_rule(L, P, COSTS), L, P, sample_weight=WORTH["w"], max_cost=1,
-                                       heaviest=1), "heaviest: .*a unit weighs 3")})
+                                       heaviest=1), "heaviest: .*a unit weighs 3"),
+})
 
 
 @pytest.mark.parametrize("case, values", [

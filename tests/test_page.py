@@ -1,6 +1,5 @@
 """The five sentences and the page: what they say holds at both sides of every limit."""
 import re
-from operator import itemgetter
 from html import unescape
 
 import numpy as np
@@ -57,7 +56,8 @@ def change_agrees(r):
         r"cases were positive \(today (.+?) %\)\.", text).groups()
     assert says(here, ratio) and says(share, 100 * prevalence)
     each = " and ".join(f"{name} (where it is {side})" for side, name in sides)
-    assert who.replace("Always", "always") == (sides[0][1] if len({*map(itemgetter(1), sides)}) == 1 else each)
+    alone = sides[0][1] if len({name for _, name in sides}) == 1 else each
+    assert who.replace("Always", "always") == alone
     for part, values in ((price, factor * ratio), (often, 100 * odds / (1 + odds))):
         for k, (side, _), words in zip(near, sides, part.split(" or ")):
             out, shown = 1 if side == "more" else -1, re.findall(N, words)
@@ -88,7 +88,6 @@ def test_what_would_change_it(name):
 
 # ---- both sides of every limit
 
-NAIVE = "always 1"
 FREE = CostMatrix([[0, 1], [0, 1]], decisions=["wait", "act"])
 
 
@@ -99,7 +98,7 @@ def test_what_is_said_at_both_sides_of_told_apart():
     assert not edge.against_constant["told_apart"][0] and edge.against_constant["saving"][0] > 0
     for report, begins in (
             (two(n0=80, n1=20, alarms=(2, 40), misses=(1, 19)), "Use a. It costs 0.08 "),
-            (two(n0=80, n1=20, alarms=(60, 40), misses=(10, 19)), f"Use no model: {NAIVE}. It costs 0.8 ("),
+            (two(n0=80, n1=20, alarms=(60, 40), misses=(10, 19)), "Use no model: always 1. It costs 0.8 ("),
             (edge, "These data do not show that a model is cheaper than always 1. a, the cheapest"),
             (evaluate(none, Decisions(none), COSTS, rng=0), "No verdict. Whether a model is needed is open"),
             (evaluate(none, {"a": np.full(60, "wait")}, FREE, rng=0), "Use no model: always wait")):

@@ -114,7 +114,8 @@ test_what_no_rule_or_capacity_is_for_is_refused = refuses({
     "a queue of decisions": (lambda: CrossFit(read_samples(Y, {"d": S > 0}, COSTS)).queue("d"),
                              "model: 'd': decisions have no order"),
     "posteriors of nowhere": (lambda: decide(Posteriors(P, priors=[.3, .3]), Y, COSTS, rule="bayes"),
-                              "sum to 0.6")})
+                              "sum to 0.6"),
+})
 
 
 RESCALED = {"exp": np.exp, "ranks": lambda s: np.unique(s, return_inverse=True)[1],

@@ -346,7 +346,8 @@ test_bad_input = refuses({
     "all": (axes(prevalences=[.5, 1]), "prevalences: must lie in"),
     "nothing": (axes(cost_ratios=[0, 1]), "cost_ratios: must lie"),
     "falling": (axes(cost_ratios=[2, 1]), "cost_ratios: at least two ascending"),
-    "twice": (axes(cost_ratios=[1, 1]), "ascending"), "one": (axes(prevalences=[.5]), "at least two")})
+    "twice": (axes(cost_ratios=[1, 1]), "ascending"), "one": (axes(prevalences=[.5]), "at least two"),
+})
 
 
 # ---- tables
@@ -457,7 +458,8 @@ test_missing_labels_hide_no_other_length_or_order = refuses({
            ("groups", other > .5, "groups"), ("sample_weight", other, "sample_weight"))},
     "models": (lacking(y_true=pd.Series(PART, NAMES), models={"p": SHUFFLED}), "in another order"),
     "propensity": (lacking(models={"p": NAMED}, propensity=SHUFFLED.clip(.1)), "in another order"),
-    "none is known": (lacking(y_true=[np.nan] * 90), "none of the 90 labels is known; look some up")})
+    "none is known": (lacking(y_true=[np.nan] * 90), "none of the 90 labels is known; look some up"),
+})
 
 
 # ---- the approximate line, draws, counts of rows

@@ -40,7 +40,8 @@ def one(models, y=Y, costs=PLAIN, **options):
 LABELS = {"booleans": Y == 1, "text": Y.astype(str), "objects": Y.astype(object), "a list": Y.tolist(),
           "unsigned": Y.astype(np.uint8), "nullable": pd.Series(Y, dtype="Int64"),
           "nullable booleans": pd.Series(Y == 1, dtype="boolean"),
-          "categories": pd.Series(Y).astype("category"), "strings": pd.Series(Y.astype(str), dtype="string")}
+          "categories": pd.Series(Y).astype("category"),
+          "strings": pd.Series(Y.astype(str), dtype="string")}
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -207,7 +208,8 @@ test_rows_in_another_order_are_refused = refuses({
     "costs": (meets(costs=ExampleCosts(fp=1, fn=AMOUNT), ids=IDS), "costs: " + ORDER % "ids"),
     "a column of costs": (meets(costs={"fp": 1, "fn": AMOUNT}, ids=IDS), r"costs\['fn'\]: " + ORDER % "ids"),
     "folds": (lambda: evaluate(Y, {"a": P}, PLAIN, ids=IDS, folds=(AMOUNT > 1.5) * 1),
-              "folds: " + ORDER % "y_true")})
+              "folds: " + ORDER % "y_true"),
+})
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -267,7 +269,8 @@ REFUSED = {
         [[0, 2], [3, 0], [1, 1]], ["ham", "spam", "ask"], ["ham", "spam"]), positive="spam"),
         "rows must be true classes"),
     "one number beyond 1": (meets(np.r_[P[1:], 1.2]), r"1.2 at position 119 is no probability.*Scores\(val"),
-    "one of three as positive": (meets(y=["a", "b", "c"] * 40, costs=THREE, positive="a"), "of 3 classes none is")}
+    "one of three as positive": (meets(y=["a", "b", "c"] * 40, costs=THREE, positive="a"), "of 3 classes none is"),
+}
 
 
 test_refused_in_words = refuses(REFUSED)
@@ -297,7 +300,8 @@ def test_columns_of_a_table():
                           "vectors": [[0, 1]] * N})
     found = read_table(frame, taken=["weight"])
     assert found.label == "label" and set(found.models) == {"p", "b"}
-    assert found.left_out == {**dict.fromkeys(("id", "row", "age", "visit_date", "confidence"), "its name"),
+    assert found.left_out == {
+        **dict.fromkeys(("id", "row", "age", "visit_date", "confidence"), "its name"),
         "const": "one value for all", "remark": "no numbers", "flag": "the true labels again",
         "vectors": "no numbers"}
     assert set(found.to_frame()["column"]) == set(frame) - {"weight"}
@@ -364,7 +368,8 @@ TWO_READINGS = {  # columns that may be one model or several -> what is said of 
     "two decimals": ({"p0": (1 - P).round(2), "p1": (P + .004).round(2)}, "named as the classes"),
     "numbered models": ({"model_0": P, "model_1": OTHER}, r"named as the classes.*dict\(frame\["),
     "a score": ({"p": P, "points": S}, BEYOND % "points"),
-    "a feature": ({"p0": 1 - P, "p1": P, "income": 900 + 99 * S}, BEYOND % "income")}
+    "a feature": ({"p0": 1 - P, "p1": P, "income": 900 + 99 * S}, BEYOND % "income"),
+}
 
 
 @pytest.mark.parametrize("name", TWO_READINGS)
