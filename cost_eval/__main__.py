@@ -372,7 +372,7 @@ def _compare(arguments):
     codes = {_gate(arguments, each, at) for at, each in ({here if ends else "": report} | ends).items()}
     code = 1 if 1 in codes else max(codes)
     if ends:
-        print("Over all of these costs:", _MAY[code])
+        print("Together (between these costs nothing was asked):", _MAY[code])
     if arguments.margin == 0 and (p := _mcnemar(report)) is not None:
         print(f"McNemar's exact test of equal error rates: p = {p:.2g}.")
     return code
