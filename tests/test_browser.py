@@ -35,7 +35,8 @@ def opened(browser, url, *, width=1400, height=900, scheme="light", math=True):
     page.on("console", lambda m: complaints.append(f"{m.type}: {m.text}") if m.type in ("error", "warning")
             else None)
     page.on("pageerror", lambda e: complaints.append(f"exception: {e}"))
-    page.on("requestfailed", lambda r: complaints.append(f"failed: {r.url}"))
+    # a page that is left, as by a search, aborts the icon that it still loads: not a failure of the site
+    page.on("requestfailed", lambda r: "ABORTED" in r.failure or complaints.append(f"failed: {r.url}"))
     page.on("response", lambda r: complaints.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
     page.on("request", lambda r: complaints.append(f"elsewhere: {r.url}") if r.url.startswith("http")
             and r.url.split("/")[2] != host else None)
