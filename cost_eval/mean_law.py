@@ -433,10 +433,13 @@ def _resolved(n, a, b, shape, x):
     "Levels of samples, some more where there is too much of a law between two, with log chances and slopes."
     found = np.stack([x, *_log_shares(n, a, b, shape, x)])
     few = (n.shape[1] <= _FEW) & (b != 1).any(-1)  # which unit is one more may change on the way
-    most = np.where(few, 0.02, 0.1)[:, None]
+    most, span = np.where(few, 0.02, 0.1)[:, None], (x[:, -2:-1] - x[:, 1:2]) / 4
     for _ in range(10):
         fall, share = np.diff(found[1]), np.exp(found[1])
-        row, cell = np.nonzero((np.diff(share) < -most) | (fall < _STEEP) & (share[:, :-1] > 1e-8))
+        steep = (np.diff(share) < -most) | (fall < _STEEP) & (share[:, :-1] > 1e-8)
+        left, right = found[1, :, :-1], found[1, :, 1:]  # where the law begins and ends, not far outside
+        ends = (left > -1e-7) & (right < -1e-7) | (left > -23) & (right < -23)
+        row, cell = np.nonzero(steep | ends & (np.diff(found[0]) > span))
         if not len(row):
             break
         x = (found[0, row, cell] + found[0, row, cell + 1]) / 2
