@@ -551,14 +551,14 @@ def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarr
     return positive
 
 
-def which_is_positive(seen: list, option: bool = True) -> str:
+def which_is_positive(seen: list, option: bool = True, name: str = "y_true") -> str:
     "The message that asks for the positive class: the same from every door, with or without an option."
     one, other = (seen[0], seen[-1]) if len(seen) > 1 else ("...", seen[0])
     either = f"say positive={other!r}{f' or positive={one!r}' * (len(seen) > 1)}, or " if option else ""
     return (
-        f"y_true: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
+        f"{name}: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
         f"{either}name the classes of the costs, negative first: CostMatrix.binary(fp=..., fn=..., "
-        f"classes=[{one!r}, {other!r}]), of a frame of rows in that order CostMatrix.from_frame(costs)"
+        f"classes=[{one!r}, {other!r}] or [{other!r}, {one!r}]), of a frame of rows in that order CostMatrix.from_frame(costs)"
     )
 
 
@@ -571,6 +571,12 @@ def refuse_unordered(costs, classes):
     "`ValueError` if a frame or a mapping names two classes, and not which of them is the positive one."
     if not isinstance(costs, LabelledTable) and unordered(classes):
         raise ValueError(which_is_positive(list(classes), option=False))
+
+
+def refuse_alphabet(classes, name: str):
+    "`ValueError` for two words in the order of the alphabet, which says not which of them is positive."
+    if classes is not None and unordered(classes) and list(classes) == sorted(classes, key=str):
+        raise ValueError(which_is_positive(list(classes), False, name))
 
 
 def positive_labels(y_true, classes) -> np.ndarray:
@@ -887,6 +893,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     shape = values.shape[-2:]
     if wanted_classes is None and table.ndim > 1 + joint:
         refuse_rows(values, table.shape[-2 - joint])
+    if wanted_classes is None:
+        refuse_alphabet(classes, name)
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
     wanted = wanted_classes, wanted_decisions
     return reordered(table, (classes, decisions), wanted, name, "the costs", 1 + joint), values
