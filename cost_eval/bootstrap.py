@@ -50,6 +50,7 @@ from cost_eval.core import (
     check_range,
     check_weights,
     cost_table,
+    counts_by_class,
     estimand,
     generator,
     kinds,
@@ -1890,7 +1891,7 @@ def metric_interval(
     f = METRICS[metric] if isinstance(metric, str) else metric
     f = next((known for known in METRICS.values() if known.function is f), f)  # `mcc` is "mcc"
     check_function(f, "metric", "a name in METRICS, or a function of counts")
-    table, classes = check_counts(counts, whole=True), labelled(counts, "counts")[1]
+    table, classes, _ = counts_by_class(counts, whole=True)
     if costs is not None:
         table, metric_args["costs"] = aligned(counts, costs)
         classes = cost_table(costs)[1] or classes

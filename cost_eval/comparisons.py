@@ -47,13 +47,12 @@ from cost_eval.core import (
     as_cheap,
     cheapest_first,
     check_confidence,
-    check_counts,
     check_range,
     count_cells,
+    counts_by_class,
     ends_of_rows,
     generator,
     holm,
-    labelled,
     needed_without_failure,
     numbered,
     objects,
@@ -1028,8 +1027,7 @@ def certify(
     >>> [certify([[900, 40], [0, hits]], {"recall": 0.95}).certified for hits in (58, 59)]
     [False, True]
     """
-    table, classes, decisions = labelled(counts, "counts")
-    table = check_counts(table, name="counts", whole=True)
+    table, classes, decisions = counts_by_class(counts, whole=True)
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) table is needed, got shape {table.shape}")
     if not table.any():

@@ -573,8 +573,13 @@ def refuse_unordered(costs, classes):
         raise ValueError(which_is_positive(list(classes), option=False))
 
 
-def refuse_alphabet(classes, name: str):
-    "`ValueError` for two words in the order of the alphabet, which says not which of them is positive."
+def refuse_order(classes, decisions, name: str):
+    """`ValueError` for counts whose labels stand where costs without names would meet others: two words in
+    the order of the alphabet, decisions in another order than the classes."""
+    turned = classes is not None and classes != decisions and set(classes) == set(decisions)
+    if turned:
+        said = f"the decisions {list(decisions)} stand in another order than the classes {list(classes)}"
+        raise ValueError(f"{name}: {said}; of a frame take frame[list(frame.index)], or name the costs")
     if classes is not None and unordered(classes) and list(classes) == sorted(classes, key=str):
         raise ValueError(which_is_positive(list(classes), False, name))
 
@@ -894,7 +899,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     if wanted_classes is None and table.ndim > 1 + joint:
         refuse_rows(values, table.shape[-2 - joint])
     if wanted_classes is None:
-        refuse_alphabet(classes, name)
+        if not np.array_equal(values, values[..., ::-1, ::-1]):
+            refuse_order(classes, decisions, name)
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
     wanted = wanted_classes, wanted_decisions
     return reordered(table, (classes, decisions), wanted, name, "the costs", 1 + joint), values
@@ -923,6 +929,15 @@ def check_counts(
         bad = array[array != np.rint(array)].flat[0]
         raise ValueError(f"{name}: whole numbers are needed, got {bad:g}; of weights use loss_interval")
     return array
+
+
+def counts_by_class(counts, whole: bool = False) -> tuple:
+    "Counts (..., K, M) with their labels, the decisions in the order of the classes if they are the same."
+    table, (_, classes, decisions) = check_counts(counts, whole=whole), labelled(counts, "counts")
+    if classes is not None and set(classes) == set(decisions):
+        table = table[..., order_of(decisions, classes, "counts", "the classes", "decisions")]
+        decisions = classes
+    return table, classes, decisions
 
 
 def wide(array: np.ndarray) -> np.ndarray:

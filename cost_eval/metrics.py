@@ -44,6 +44,7 @@ from cost_eval.core import (
     check_range,
     check_undefined,
     cost_table,
+    counts_by_class,
     costs_and_priors,
     labelled,
     order_of,
@@ -88,15 +89,12 @@ def _terms(counts, costs=None) -> _Terms:
     if isinstance(counts, BinaryCounts):
         return _Terms(*(np.asarray(getattr(counts, cell), float) for cell in ("tp", "fp", "fn", "tn")))
     _not_labels(counts)
-    table, classes, decisions = labelled(counts, "counts")
-    matrix = check_counts(table)
+    matrix, classes, _ = counts_by_class(counts)
     if matrix.shape[-2:] != (2, 2):
         size = " x ".join(map(str, matrix.shape[-2:]))
         raise ValueError(f"counts: needs 2 x 2, got {size}; one_vs_rest(counts), or expected_cost for any")
     if classes is not None and costs is not None and cost_table(costs)[1] is not None:
         matrix, _ = aligned(counts, costs)
-    elif classes is not None and set(classes) == set(decisions):
-        matrix = matrix[..., order_of(decisions, classes, "counts", "the classes", "decisions")]
     c = matrix.astype(float)
     return _Terms(tp=c[..., 1, 1], fp=c[..., 0, 1], fn=c[..., 1, 0], tn=c[..., 0, 0])
 

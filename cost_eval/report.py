@@ -1073,7 +1073,7 @@ def evaluate(
     capacity : int or float, optional
         at most so many samples, or such a share of the deployment, can be decided positive
     require : mapping, optional
-        {"recall": 0.95}, {"workload": 0.1}, {("ill", "home"): 0.02}: what decisions must keep to
+        {"recall": 0.95}, {"workload": 0.1}: what decisions must keep to
         (`cost_eval.decisions.read_requirements`), of two classes and two decisions. Each model then decides
         by one cut, the cheapest that keeps to it on the other folds (rule "tuned"); `.constraint` says what
         is reached and what it costs. `certify` says of new samples whether it is met
