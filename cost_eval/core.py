@@ -575,12 +575,14 @@ def refuse_unordered(costs, classes):
 
 def refuse_order(classes, decisions, name: str):
     """`ValueError` for counts whose labels stand where costs without names would meet others: two words in
-    the order of the alphabet, decisions in another order than the classes."""
+    the order of the alphabet, 1 before 0, decisions in another order than the classes."""
     turned = classes is not None and classes != decisions and set(classes) == set(decisions)
     if turned:
         said = f"the decisions {list(decisions)} stand in another order than the classes {list(classes)}"
         raise ValueError(f"{name}: {said}; of a frame take frame[list(frame.index)], or name the costs")
-    if classes is not None and unordered(classes) and list(classes) == sorted(classes, key=str):
+    if classes is None or len(classes) != 2:
+        return
+    if (list(classes) == sorted(classes, key=str)) == unordered(classes):  # the alphabet's, or 1 before 0
         raise ValueError(which_is_positive(list(classes), False, name))
 
 
