@@ -31,12 +31,11 @@ ORDER = np.random.default_rng(9).permutation(N)
 FIRST, SECOND, NEITHER = slice(1), slice(1, 2), slice(0)
 HEAVY = {  # what takes long is walked of one problem, and of a name's lines these
     "training_variation": FIRST, "capacity_curve": SECOND, "metric_interval": SECOND,
-    "scale.evaluate scores": SECOND,
     "evaluate mixed": SECOND, "evaluate own costs": SECOND, "evaluate require": SECOND, "evaluate": NEITHER,
     **dict.fromkeys(("evaluate weighted", "evaluate scenarios", "evaluate missing labels",
                      "evaluate given folds",
                      "evaluate scores", "evaluate capacity", "evaluate positive", "evaluate columns of costs",
-                     "scale.evaluate", "scale.evaluate of a table", "cost_scorer of rows",
+                     "scale.evaluate", "scale.evaluate scores", "scale.evaluate of a table", "cost_scorer of rows",
                      "cost_scorer of predictions",
                      "plot_correlation_map", "plot_tree_curves", "Report.with_costs", "Report.robustness",
                      "Report.plot", "Report.plot of each", "correlation_samples", "sample_tree_aucs"),

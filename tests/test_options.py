@@ -18,7 +18,8 @@ GIVEN = Problem(2, classes=2, n=N, says={"draws", "weight", "clusters", "groups"
                                          "strata"})
 THREE = Problem(3, classes=3, n=N, says={"draws", "priors", "named"})
 # whether to report, where to draw; a result for each group: test_scale.py
-NO_OPTION = {"progress", "style", "axes", "ax", "scale.confusion_counts.groups"}
+# what only lets pass: test_known_costs.py
+NO_OPTION = {"progress", "style", "axes", "ax", "costs_known", "scale.confusion_counts.groups"}
 LEFT_OUT = {  # names whose options are tried elsewhere
     "main": "test_command_line.py", "run_item": "test_reproduce.py",
     "compare": "test_reproduce.py", "published": "test_reproduce.py", "places": "test_reproduce.py",
@@ -77,7 +78,6 @@ OTHER_OF = {
 }
 EXPECTED = {  # of an option, or of one function's: what it does instead, and why
     "positive": ("refused", "costs by position say which class is positive"),
-    "costs_known": ("same", "it lets pass what is refused: test_known_costs.py"),
     "n_jobs": ("same", "more processors, the same numbers"), "log": ("refused",
         "posteriors are no logarithms"),
     "check_coherence.of": ("same", "it lets pass what is refused: test_weighted_accuracy.py"),

@@ -439,20 +439,20 @@ def test_risks_of_the_population_in_a_case_control_file():
 # ---- the draws of the folds are each model's own
 
 DRAWS = np.random.default_rng(5)
-FEW = (DRAWS.random(400) < .2).astype(int)
+FEW = (DRAWS.random(200) < .2).astype(int)
 SEEN, LITTLE = DRAWS.normal(1.2 * FEW), DRAWS.normal(.3 * FEW)
 RIVALS = {"b": 1 / (1 + np.exp(1.6 - LITTLE)), "c": Scores(DRAWS.normal(.5 * FEW))}
 
 
 @pytest.mark.parametrize("rule", ["tuned", "calibrated"])
-@pytest.mark.parametrize("how", [{}, {"priors": .05, "sample_weight": DRAWS.random(400) + .5},
-                                 {"clusters": np.arange(400) // 2}, {"own": DRAWS.lognormal(1, 1, 400)}],
+@pytest.mark.parametrize("how", [{}, {"priors": .05, "sample_weight": DRAWS.random(200) + .5},
+                                 {"clusters": np.arange(200) // 2}, {"own": DRAWS.lognormal(1, 1, 200)}],
                          ids=["plain", "priors and weights", "clusters", "own"])
 def test_another_model_moves_no_headline(rule, how):
     "How often folds are drawn is decided for each model by itself."
     how = dict(how)
     own = how.pop("own", None)
-    costs = [[0, 1], [20, 0]] if own is None else ExampleCosts(fp=5 * np.ones(400), fn=9 * own)
+    costs = [[0, 1], [20, 0]] if own is None else ExampleCosts(fp=5 * np.ones(200), fn=9 * own)
     ours = {"a": Scores(SEEN) if rule == "tuned" else 1 / (1 + np.exp(2 - 1.2 * SEEN))}
     alone, beside = (evaluate(FEW, models, costs, rule=rule, rng=0, **how).best.set_index("model").loc["a"]
                      for models in (ours, ours | RIVALS))
