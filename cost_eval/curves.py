@@ -228,8 +228,7 @@ def _area(curve, fpr, recall, pi, rule="exact", lifted=None):
     if curve in ("roc", "gain"):
         area = ((recall[1:] + recall[:-1]) * np.diff(fpr, axis=0)).sum(0) / 2
         return area if curve == "roc" else pi / 2 + (1 - pi) * area
-    areas, slope = lifted or _lifted(fpr, recall, pi)
-    return (areas * (pi * slope) if curve == "pr" else areas).sum(0)
+    return (lifted or _lifted(fpr, recall, pi))[curve].sum(0)
 
 
 def _areas(curves, fpr, recall, pi, rule="exact") -> list:
@@ -239,13 +238,13 @@ def _areas(curves, fpr, recall, pi, rule="exact") -> list:
 
 
 def _lifted(fpr, recall, pi):
-    "(51.3): integrals of lift along the straight lines between ROC points, and their slopes."
+    "(51.3): integrals of lift and precision along the straight lines between ROC points."
     recall0, rise = recall[:-1], np.diff(recall, axis=0)
     q0, run = pi * recall0 + (1 - pi) * fpr[:-1], pi * rise + (1 - pi) * np.diff(fpr, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(run > 0, np.divide(rise, run), 0)
         bend = np.where(q0 > 0, (recall0 - slope * q0) * np.log1p(np.divide(run, q0)), 0)
-    return bend + rise, slope
+    return {"lift": bend + rise, "pr": (bend + rise) * (pi * slope)}
 
 # %% ../nbs/51_curves.ipynb #da1e9347
 def ideal_auc(curve: CurveKind, prevalence: Numbers) -> Value:

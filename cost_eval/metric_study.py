@@ -65,16 +65,13 @@ def _mean_ranks(values: np.ndarray) -> np.ndarray:
 
 def _correlate(x: np.ndarray, y: np.ndarray, n0=None) -> np.ndarray:
     "Correlation of ranks along the last axis, weighted if `n0` is given; nan where all ranks are equal."
+    w = 1.0 if n0 is None else 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
     dot = lambda a, b: np.einsum("...i,...i->...", a, b)
-    same = (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
-    if n0 is None:  # the mean of ranks is known
-        wx, wy = x, y = [v - (v.shape[-1] + 1) / 2 for v in (x, y)]
-    else:
-        w = 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
-        x, y = (v - (dot(w, v) / w.sum(-1))[..., None] for v in (x, y))
-        wx, wy = w * x, w * y
+    mean = lambda v: (v.shape[-1] + 1) / 2 if n0 is None else (dot(w, v) / w.sum(-1))[..., None]  # of ranks
+    x, y = (v - mean(v) for v in (x, y))
+    wx, same = w * x, (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(same, np.nan, dot(wx, y) / np.sqrt(dot(wx, x) * dot(wy, y)))
+        return np.where(same, np.nan, dot(wx, y) / np.sqrt(dot(wx, x) * dot(w * y, y)))
 
 
 def rank_correlation(x: Vector, y: Vector, *, n0: float | None = None) -> Value:

@@ -364,9 +364,8 @@ def study(domain=0, seed=0, n_sets=1000, tests=True) -> SimpleNamespace:
 
 def studies(budget="quick", tests=True):
     "The studies of all domains and four training sets (one if quick and without tests), domain by domain."
-    seeds = 4 if tests or budget == "full" else 1
-    few = 25 if tests else 20  # of as many points as `rates` trains on
-    return [study(*at, {"quick": few, "full": 1000}[budget], tests) for at in _reconstructions(seeds)]
+    seeds, n_sets = (4, 1000) if budget == "full" else (4, 25) if tests else (1, 20)  # the points of `rates`
+    return [study(*at, n_sets, tests) for at in _reconstructions(seeds)]
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #4caa6a9b
 def _reconstructions(seeds):
@@ -643,8 +642,7 @@ def _statistics(weights, shares, own, other, worse, rank):
     sign or are 0 (BDELTACOST rejects if few do); mean and standard deviation of the differences.
     """
     first, each = np.searchsorted(np.array(shares, np.float32), rank, "right"), np.arange(len(shares))
-    is_changed = first[:, None, None] <= each[:, None]
-    d = np.where(is_changed, (own - worse)[:, None], (own - other)[:, None])  # (n, Q, m)
+    d = np.where(first[:, None, None] <= each[:, None], (own - worse)[:, None], (own - other)[:, None])
     steps = [weights[:, first == j] @ (other - worse)[first == j] for j in each]  # each point changes once
     sums = (weights @ (own - other))[:, None] + np.cumsum(steps, axis=0).swapaxes(0, 1)
     slack = 2e-6 * np.abs(d).sum(axis=0)  # float32: sums of opposite signs

@@ -221,9 +221,8 @@ def _published_form(name: str, data_dir=None):
     kept: dict = {}
 
     def ranks(c, costs):
-        weight = float(costs[1, 0]) if name in _UNCERTAIN else 0.0
-        if (key := (np.shape(c.tp), weight)) not in kept:
-            values = _with_broken_ties(name, c, weight, data_dir)
+        if (key := (np.shape(c.tp), (name in _UNCERTAIN) * float(costs[1, 0]))) not in kept:
+            values = _with_broken_ties(name, c, key[1], data_dir)
             kept[key] = np.unique(values, return_inverse=True)[1].reshape(np.shape(c.tp))
         return kept[key]
 
