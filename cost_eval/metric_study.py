@@ -65,7 +65,7 @@ def _mean_ranks(values: np.ndarray) -> np.ndarray:
 
 def _correlate(x: np.ndarray, y: np.ndarray, n0=None) -> np.ndarray:
     "Correlation of ranks along the last axis, weighted if `n0` is given; nan where all ranks are equal."
-    w = 1.0 if n0 is None else 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
+    w: Any = 1.0 if n0 is None else 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
     dot = lambda a, b: np.einsum("...i,...i->...", a, b)
     mean = lambda v: (v.shape[-1] + 1) / 2 if n0 is None else (dot(w, v) / w.sum(-1))[..., None]  # of ranks
     x, y = (v - mean(v) for v in (x, y))
