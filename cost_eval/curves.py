@@ -219,7 +219,7 @@ def curve_auc(
     return plain(_area(curve, fpr, recall, prevalence, rule))
 
 
-def _area(curve, fpr, recall, pi, rule="exact"):
+def _area(curve, fpr, recall, pi, rule="exact", lifted=None):
     "`curve_auc` without checks."
     if rule != "exact":
         x, y = _coordinates(curve, recall, fpr, pi)
@@ -228,17 +228,23 @@ def _area(curve, fpr, recall, pi, rule="exact"):
     if curve in ("roc", "gain"):
         area = ((recall[1:] + recall[:-1]) * np.diff(fpr, axis=0)).sum(0) / 2
         return area if curve == "roc" else pi / 2 + (1 - pi) * area
-    return _segment(curve, fpr[:-1], recall[:-1], fpr[1:], recall[1:], pi).sum(0)
+    return (lifted or _lifted(fpr, recall, pi))[curve].sum(0)
 
 
-def _segment(curve, fpr0, recall0, fpr1, recall1, pi):
-    "(51.3): integral of lift or precision along a straight line between two ROC points."
-    q0, rise = pi * recall0 + (1 - pi) * fpr0, recall1 - recall0
-    run = pi * rise + (1 - pi) * (fpr1 - fpr0)
+def _areas(curves, fpr, recall, pi, rule="exact") -> list:
+    "Of several curves; those of lift and precision have their logarithms in common."
+    lifted = _lifted(fpr, recall, pi) if rule == "exact" and {"pr", "lift"} & {*curves} else None
+    return [_area(curve, fpr, recall, pi, rule, lifted) for curve in curves]
+
+
+def _lifted(fpr, recall, pi):
+    "(51.3): integrals of lift and precision along the straight lines between ROC points."
+    recall0, rise = recall[:-1], np.diff(recall, axis=0)
+    q0, run = pi * recall0 + (1 - pi) * fpr[:-1], pi * rise + (1 - pi) * np.diff(fpr, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(run > 0, np.divide(rise, run), 0)
         bend = np.where(q0 > 0, (recall0 - slope * q0) * np.log1p(np.divide(run, q0)), 0)
-    return (bend + rise) * (pi * slope if curve == "pr" else 1)
+    return {"lift": bend + rise, "pr": (bend + rise) * (pi * slope)}
 
 # %% ../nbs/51_curves.ipynb #da1e9347
 def ideal_auc(curve: CurveKind, prevalence: Numbers) -> Value:
@@ -424,8 +430,8 @@ def sample_tree_aucs(
         points, few = _grow(rng, min(block, n_curves - start), depth), block // 4
         for at in range(0, points.shape[2], few):  # few at a time: what they need stays in the cache
             fpr, recall = points[..., at : at + few]
-            areas = [[_area(curve, fpr, recall, pi, rule) for pi in shares] for curve in curves]
-            out[..., start + at : start + at + fpr.shape[1]] = areas
+            areas = [_areas(curves, fpr, recall, pi, rule) for pi in shares]
+            out[..., start + at : start + at + fpr.shape[1]] = np.swapaxes(areas, 0, 1)
     return out.reshape(len(curves), *np.shape(prevalence), n_curves)
 
 # %% ../nbs/51_curves.ipynb #fde65734
@@ -446,12 +452,12 @@ def _tree_draw(n_curves):
 
 
 @lru_cache(64)
-def _reference_aucs(curve, prevalence, n_curves):
-    "Sorted areas of each group of curves, (16, n_curves / 16)."
+def _reference_aucs(curves, prevalence, n_curves):
+    "Kind of curve -> sorted areas of each group, (16, n_curves / 16)."
     fpr, recall = _tree_draw(n_curves)
     parts = [slice(i, i + 1024) for i in range(0, n_curves, 1024)]
-    area = np.concatenate([_area(curve, fpr[:, part], recall[:, part], prevalence) for part in parts])
-    return np.sort(area.reshape(_GROUPS, -1), axis=1)
+    areas = np.hstack([_areas(curves, fpr[:, part], recall[:, part], prevalence) for part in parts])
+    return dict(zip(curves, np.sort(areas.reshape(len(curves), _GROUPS, -1))))
 
 # %% ../nbs/51_curves.ipynb #6031fc56
 def outperformance_curve_auc(
@@ -504,9 +510,9 @@ def outperformance_curve_auc(
     if n_curves % _GROUPS:
         raise ValueError(f"n_curves: must be a multiple of {_GROUPS}, got {n_curves}")
     auc, pi = np.broadcast_arrays(auc, pi)
-    shares = np.empty((_GROUPS, *auc.shape))
+    shares, twins = np.empty((_GROUPS, *auc.shape)), ("pr", "lift")  # one costs little more than the other
     for p in np.unique(pi):
-        areas = _reference_aucs(curve, float(p), n_curves)
+        areas = _reference_aucs(twins if curve in twins else (curve,), float(p), n_curves)[curve]
         shares[:, pi == p] = [np.searchsorted(group, auc[pi == p]) / areas.shape[1] for group in areas]
     score = plain(shares.mean(0))
     return (score, plain(shares.std(0, ddof=1) / np.sqrt(_GROUPS))) if return_error else score

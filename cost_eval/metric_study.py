@@ -65,10 +65,10 @@ def _mean_ranks(values: np.ndarray) -> np.ndarray:
 
 def _correlate(x: np.ndarray, y: np.ndarray, n0=None) -> np.ndarray:
     "Correlation of ranks along the last axis, weighted if `n0` is given; nan where all ranks are equal."
-    w = np.ones(np.shape(x)) if n0 is None else 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
+    w: Any = 1.0 if n0 is None else 1 / (x + n0) ** 2 + 1 / (y + n0) ** 2
     dot = lambda a, b: np.einsum("...i,...i->...", a, b)
-    total = w.sum(-1)
-    x, y = (v - (dot(w, v) / total)[..., None] for v in (x, y))
+    mean = lambda v: (v.shape[-1] + 1) / 2 if n0 is None else (dot(w, v) / w.sum(-1))[..., None]  # of ranks
+    x, y = (v - mean(v) for v in (x, y))
     wx, same = w * x, (np.ptp(x, axis=-1) == 0) | (np.ptp(y, axis=-1) == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(same, np.nan, dot(wx, y) / np.sqrt(dot(wx, x) * dot(w * y, y)))

@@ -188,8 +188,7 @@ def errata() -> DataFrame:
 @lru_cache(maxsize=1)
 def _readings() -> frozenset:
     "Names of findings that are right in one reading."
-    table = errata()
-    return frozenset(table["finding"][table["grade"] == "reading-dependent"])
+    return frozenset(errata().query("grade == 'reading-dependent'")["finding"])
 
 
 @lru_cache(maxsize=1)
@@ -475,10 +474,8 @@ def _compete(rows, causes, cells) -> dict:
         if len(left) == 1 and cell in causes[left[0]]:
             row["with_cause"] = causes[left[0]][cell]
         if outcome_of(row) == "caused":
-            touched = len(causes[left[0]])
-            said[cell] = (
-                f"cause: {left[0]}, alone of {len(causes)} tried to fit all {touched} rows it touches"
-            )
+            n = len(causes[left[0]])
+            said[cell] = f"cause: {left[0]}, alone of {len(causes)} tried to fit all {n} rows it touches"
         elif outcome_of(row) == "open" and len(left) > 1:
             said[cell] = f"open: {len(left)} of {len(causes)} causes fit as well: {'; or '.join(left)}"
     return said
@@ -606,15 +603,12 @@ class Item:
 ITEMS: dict[str, Item] = {}
 
 
-@lru_cache(maxsize=1)
-def _about_items() -> dict:
-    "paper/item -> its line in the table of titles and notes."
-    return {line["item"]: line for line in stored_lines("items")}
+_ABOUT = {line["item"]: line for line in stored_lines("items")}  # titles and notes
 
 
 def _said_of(name, what) -> str:
     "Title or note of an item, where the table has it."
-    return _about_items().get(name, {what: ""})[what]
+    return _ABOUT.get(name, {what: ""})[what]
 
 
 _WAYS = ("data", "simulation", "arithmetic", "description")
@@ -916,9 +910,7 @@ def select(patterns: str | Row[str] | None = None) -> list[Item]:
     chosen = []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         pattern = by_author(pattern)
-        matching = [
-            item for item in ITEMS.values() if item.paper == pattern or fnmatchcase(item.name, pattern)
-        ]
+        matching = [i for i in ITEMS.values() if i.paper == pattern or fnmatchcase(i.name, pattern)]
         if not matching:
             known = [*dict.fromkeys(item.paper for item in ITEMS.values()), *ITEMS]
             raise ValueError(unknown_name(pattern, known, "item"))
@@ -1171,9 +1163,9 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     paper prints is the same; ours differ by at most four of their standard errors (by nothing if they follow
     by arithmetic), but where a smaller budget has a range of its own, or cannot tell the sign of a statement.
     What an outcome was decided by (margin, tolerance, resolution, the number of a cause, the range) is the
-    same to a twentieth, by arithmetic to all digits, where the budget makes no difference. So are the words:
-    how of every row, basis and finding where the budget makes no difference, notes that follow by
-    arithmetic.
+    same to a twentieth, by arithmetic to all digits; where the budget makes a difference, a margin to five
+    standard errors, tolerance and resolution to their order of magnitude, the range to all digits. So are the
+    words: how, kind, basis and finding of every row, notes without their numbers, by arithmetic with them.
     Of a heat map the number of cells of each outcome is the same.
 
     Parameters
@@ -1188,8 +1180,7 @@ def moved(results: Sequence[ItemResult]) -> DataFrame:
     """
     ran = [r for r in results if r.table is not None or r.state == "failed"]
     budgets = {r.name: r.budget for r in ran}
-    stored = stored_rows()
-    stored = stored[stored["item"].isin(list(budgets))]
+    stored = stored_rows().loc[lambda table: table["item"].isin(list(budgets))]
     both = rows(ran).merge(stored, how="outer", on=["item", "cell"], suffixes=(" now", " stored"))
     pick = lambda what: ["item", "cell", f"{what} stored", f"{what} now"]
     pairs = {what: both.loc[off, pick(what)] for what, off in _off(both, budgets).items()}
@@ -1202,9 +1193,7 @@ def _off(both, budgets) -> dict:
     known = [(*key, budgets[key[0]]) for key in zip(both["item"], both["cell"])]
     lists = _expected_ranges(), set(_may_be_undecided())
     own, free = (np.array([key in listed for key in known], bool) for listed in lists)
-    now, before = sides = [
-        {name: both[f"{name} {side}"] for name in COLUMNS if name != "cell"} for side in ("now", "stored")
-    ]
+    now, before = sides = [{n: both[f"{n} {side}"] for n in COLUMNS[1:]} for side in ("now", "stored")]
     met = now["outcome"].notna() & before["outcome"].notna()
     undecided = (now["outcome"] == "undecided") | (before["outcome"] == "undecided")
     unsure = (now["kind"] == "statement") & ((now["resolution"] > 1) | (before["resolution"] > 1))
@@ -1214,12 +1203,19 @@ def _off(both, budgets) -> dict:
     far = (now["ours"] - before["ours"]).abs() > 4 * error + 1e-6 * before["ours"].abs() + 1e-9
     far |= now["ours"].isna() != before["ours"].isna()
     whole = [n for n, item in ITEMS.items() if "budget" not in inspect.signature(item.function).parameters]
-    alike = met & ~(own | free) & both["item"].isin(whole)
-    within, decided = np.where(exact, 1e-6, 0.05), {}
-    for name in ("margin", "tolerance", "resolution", "with_cause", "low", "high"):
+    fixed, alike, decided = both["item"].isin(whole), met & ~(own | free), {}
+    near = np.where(exact, 1e-6, 0.05)
+    size = np.where(fixed, near, 0.85)  # of another budget: the order of magnitude
+    sure = 5 / 3 * (now["margin"] * now["resolution"]).astype(float).abs().fillna(0)  # errors of a statement
+    share = {"margin": near, "tolerance": size, "resolution": size, "low": 1e-6, "high": 1e-6}
+    slack = {"margin": sure * ~fixed, "resolution": 0.01 * ~fixed}
+    for name in (*share, "with_cause", "repetitions", "survivors", "tried"):
         one, other = (side[name].astype(float).fillna(-1.0) for side in sides)
-        decided[name] = alike & ((one - other).abs() > within * other.abs() + 1e-9)
-    held = {"how": met, "finding": alike, "basis": alike, "note": alike & exact}
+        most = share.get(name, near) * np.maximum(one.abs(), other.abs()) + slack.get(name, 0) + 1e-9
+        decided[name] = alike & (fixed | (name in share)) & ((one - other).abs() > most)
+    for side in sides:
+        side["note"] = side["note"].where(exact & fixed, side["note"].str.replace(r"[\d.,]+", "", regex=True))
+    held = {"how": met, "kind": met, "finding": alike, "basis": alike, "note": alike & (fixed | ~undecided)}
     said = {name: which & (now[name] != before[name]) for name, which in held.items()}
     return decided | said | {
         "outcome": (now["outcome"] != before["outcome"]) & ~(undecided & free),
@@ -1246,7 +1242,8 @@ def _summary(table) -> str:
     "One line on a whole board."
     counted, maps = board(table[table["kind"] != "heat map"]).sum().to_dict(), _heat_maps(table)
     apart = f"; heat maps apart ({maps})" if maps else ""
-    said = _in_groups(counted) or "nothing compared"
+    sums = {group: sum(counted.get(outcome, 0) for outcome in own) for group, own in GROUPS.items()}
+    said = ", ".join(f"{number} {group}" for group, number in sums.items() if number) or "nothing compared"
     return f"{table['item'].nunique()} items, {sum(counted.values())} rows: {said}{apart}"
 
 
@@ -1257,12 +1254,6 @@ def _lines(results) -> list:
     discover()
     counted = board(results).iterrows()
     return [(name, ITEMS[name].title, _words(row) or "nothing compared", "") for name, row in counted]
-
-
-def _in_groups(counts: Mapping[str, int]) -> str:
-    "Groups in words, of outcomes that are counted."
-    sums = {group: sum(counts.get(outcome, 0) for outcome in own) for group, own in GROUPS.items()}
-    return ", ".join(f"{number} {group}" for group, number in sums.items() if number)
 
 
 def _text(results) -> str:
@@ -1342,7 +1333,8 @@ def sheet(paper: str) -> str:
     mine = table[table["outcome"].isin(list(OUTCOMES))]
     plain = listed[listed["kind"] != "heat map"]
     once = _each_once(plain, mine)
-    left = _left(plain)
+    left = plain["printed"] - plain["settings"] - plain["repeats"] - plain["compared"]
+    left = np.maximum(left.to_numpy(), 0)
     lines = [f"Of {len(once) + left.sum():,} results in {_TITLES[paper]}:"]
     for way in HOW:
         own = once[once["how"] == way]
@@ -1374,12 +1366,6 @@ def _each_once(plain, mine) -> DataFrame:
     numbers = mine[mine["kind"] == "number"].sort_values("tolerance", kind="stable")
     numbers = numbers.assign(place=numbers["item"].map(place)).dropna(subset="place")
     return numbers.drop_duplicates(["place", "cell"])
-
-
-def _left(plain) -> np.ndarray:
-    "How many numbers of each place are not compared."
-    left = plain["printed"] - plain["settings"] - plain["repeats"] - plain["compared"]
-    return np.maximum(left.to_numpy(), 0)
 
 
 _SHORT = {

@@ -240,6 +240,6 @@ def test_budgets_are_kept(monkeypatch):
     monkeypatch.setattr(paper, "power", lambda *at: at)  # domain, seed, test sets, shares
     assert paper.studies("quick") == [(d, s, 25, True) for d in range(5) for s in range(4)]
     assert paper.studies("full") == [(d, s, 1000, True) for d in range(5) for s in range(4)]
-    assert paper.studies("quick", tests=False) == [(d, 0, 25, False) for d in range(5)]
+    assert paper.studies("quick", tests=False) == [(d, 0, 20, False) for d in range(5)]
     assert paper.powers("full") == [(d, s, 250, paper._SHARES) for d in range(5) for s in range(4)]
     assert paper.powers("quick") == [(d, 0, 100, paper._FEW_SHARES) for d in range(5)]

@@ -364,8 +364,8 @@ def study(domain=0, seed=0, n_sets=1000, tests=True) -> SimpleNamespace:
 
 def studies(budget="quick", tests=True):
     "The studies of all domains and four training sets (one if quick and without tests), domain by domain."
-    seeds = 4 if tests or budget == "full" else 1
-    return [study(*at, {"quick": 25, "full": 1000}[budget], tests) for at in _reconstructions(seeds)]
+    seeds, n_sets = (4, 1000) if budget == "full" else (4, 25) if tests else (1, 20)  # the points of `rates`
+    return [study(*at, n_sets, tests) for at in _reconstructions(seeds)]
 
 # %% ../../nbs/29_bootstrap_reproduced.ipynb #4caa6a9b
 def _reconstructions(seeds):
@@ -490,7 +490,7 @@ def ends_by_laplace(laplaces, n=1000):
     return [by_model(each / (p * c).sum(axis=-1)).mean(axis=(1, 3)) for each in (middle, width)]
 
 
-@_simulated("figure2", shares="rates")
+@_simulated("figure2", shares="studies")
 def figure_2(budget="quick"):
     "Figure 2: coverage of BCOST against lambda"
     laplaces, curves = rates(budget)
@@ -538,7 +538,7 @@ def _accepted(model, laplace, seeds, n_sets=100) -> np.ndarray:
     return np.array([_covered(at, model, laplace, n_sets, [*at, k], True) for at in runs])
 
 
-@_simulated("laplace", shares="rates")
+@_simulated("laplace", shares="studies")
 def laplace_test(budget="quick"):
     "Section 4.2: what a positive lambda does to BDELTACOST"
     laplaces, accepted = rates(budget, paired=True)
@@ -641,9 +641,10 @@ def _statistics(weights, shares, own, other, worse, rank):
     """What the tests ask of one test set, (3, Q, m): how many replicates of the difference have its rarer
     sign or are 0 (BDELTACOST rejects if few do); mean and standard deviation of the differences.
     """
-    is_changed = rank[:, None, None] < np.array(shares, np.float32)[:, None]
-    d = np.where(is_changed, own[:, None] - worse[:, None], own[:, None] - other[:, None])  # (n, Q, m)
-    sums = np.tensordot(weights, d, 1)
+    first, each = np.searchsorted(np.array(shares, np.float32), rank, "right"), np.arange(len(shares))
+    d = np.where(first[:, None, None] <= each[:, None], (own - worse)[:, None], (own - other)[:, None])
+    steps = [weights[:, first == j] @ (other - worse)[first == j] for j in each]  # each point changes once
+    sums = (weights @ (own - other))[:, None] + np.cumsum(steps, axis=0).swapaxes(0, 1)
     slack = 2e-6 * np.abs(d).sum(axis=0)  # float32: sums of opposite signs
     rarer = np.minimum((sums <= slack).sum(axis=0), (sums >= -slack).sum(axis=0))
     return np.array([rarer, d.mean(axis=0), d.std(axis=0, ddof=1)])
@@ -822,7 +823,7 @@ def power_gain(done):
     return pandas().DataFrame({"gain": mean, "standard error": error, "Holm's p": p}, index=MODELS)
 
 
-@_simulated("sentences", shares="rates")
+@_simulated("sentences", shares="studies")
 def sentences(budget="quick"):
     "Abstract and sections 4 and 5: how many models, whose Type I error is higher, what works better"
     laplaces, curves = rates()

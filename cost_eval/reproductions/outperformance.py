@@ -378,8 +378,7 @@ def scores_compared():
 
 def _score_item(item):
     "A table's part of it."
-    table = scores_compared()
-    table = table[table["cell"].str.startswith(item)]
+    table = scores_compared().loc[lambda table: table["cell"].str.startswith(item)]
     return table.assign(cell=table["cell"].str.removeprefix(f"{item}/"))
 
 # %% ../../nbs/59_outperformance_reproduced.ipynb #f1f73604

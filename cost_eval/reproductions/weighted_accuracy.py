@@ -217,11 +217,14 @@ def _with_broken_ties(name: str, c: BinaryCounts, weight: float, data_dir=None):
 
 
 def _published_form(name: str, data_dir=None):
-    "A metric as the published numbers have it, by its ranks."
+    "A metric as the published numbers have it, by its ranks, once for each weight if that matters."
+    kept: dict = {}
 
     def ranks(c, costs):
-        values = _with_broken_ties(name, c, float(costs[1, 0]), data_dir)
-        return np.unique(values, return_inverse=True)[1].reshape(np.shape(c.tp))
+        if (key := (np.shape(c.tp), (name in _UNCERTAIN) * float(costs[1, 0]))) not in kept:
+            values = _with_broken_ties(name, c, key[1], data_dir)
+            kept[key] = np.unique(values, return_inverse=True)[1].reshape(np.shape(c.tp))
+        return kept[key]
 
     return ranks if name in _TIES_BROKEN else name
 
