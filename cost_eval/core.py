@@ -558,7 +558,8 @@ def which_is_positive(seen: list, option: bool = True, name: str = "y_true") -> 
     return (
         f"{name}: the labels {seen[:5]} do not say which class is the positive one, whose misses fn prices; "
         f"{either}name the classes of the costs, negative first: CostMatrix.binary(fp=..., fn=..., "
-        f"classes=[{one!r}, {other!r}] or [{other!r}, {one!r}]), of a frame of rows in that order CostMatrix.from_frame(costs)"
+        f"classes=[{one!r}, {other!r}] or [{other!r}, {one!r}]), of a frame of rows in that order "
+        "CostMatrix.from_frame(costs)"
     )
 
 

@@ -204,6 +204,7 @@ NAMES, IDS = np.where(Y == 1, "ill", "well"), np.array([f"c{k}" for k in range(6
 # labels that the posteriors do not separate
 AMOUNT, BY_CHANCE = 1 + 9 * RNG.random(60), RNG.integers(0, 2, 60)
 NAMED = ce.CostMatrix(C, classes=["well", "ill"])
+TURNED = pd.DataFrame([[3, 4], [2, 1]], ["ok", "fraud"], ["fraud", "ok"])
 OWN = ce.ExampleCosts(fp=1, fn=pd.Series(AMOUNT, IDS)[::-1])
 ACT = np.where(P > .4, "act", "wait")
 
@@ -335,6 +336,12 @@ ADVICE = {
                                            "dict(positive='ill')"),
     "a positive class that the costs have": (lambda o: cost(NAMES, P, NAMED, **o), {"positive": "well"}, {},
                                              "leave positive out", "dict()"),
+    "words in the order of the alphabet": (
+        lambda costs: ce.expected_cost(ce.confusion_counts(["ill", "well"], ["ill", "ill"]), costs),
+        {"fp": 1, "fn": 5}, ce.CostMatrix([[0, 5], [1, 0]], classes=["ill", "well"]),
+        "CostMatrix.binary(fp=..., fn=..., classes=['ill', 'well'] or", "CostMatrix.binary(fp=1, fn=5, classes=['well', 'ill'])"),
+    "decisions in another order": (lambda frame: ce.expected_cost(frame, {"fp": 1, "fn": 5}), TURNED,
+                                   TURNED[["ok", "fraud"]], "frame[list(frame.index)]"),
     "costs that tell the class": (lambda o: cost(costs=ce.ExampleCosts(fp=1, fn=9. * Y), **o), {},
                                   {"costs_known": True},
                                   "costs_known=True", "dict(costs_known=True)"),
