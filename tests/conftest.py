@@ -94,6 +94,13 @@ def chosen(items, notebooks):
 
 # begun first, so that all workers end together
 LONG = "test_widgets test_answers test_browser test_site test_scale test_planted test_types".split()
+# what takes longest: CI asks it, and a plain `make test` asks the same of shorter calls
+IN_CI = re.compile(
+    r"(invariances|options|forms).*\[(evaluate|evaluate own costs|evaluate require|training_variation"
+    r"|(metric|outperformance)_interval|outperformance|Report.robustness|capacity_curve|cost_correlation)\]"
+    r"|moves_no_headline\[priors|over_draws\[priors|unchanged_months|false_promise|toy_site|every_fault"
+    r"|random_partitions|mended_study|make_change_exports|follows_the_hand|test_types"
+    r"|planted.*\[(outperformance/(section3.3|table)|weighted_accuracy/(figure|c))")
 # dealt out test by test
 SPLIT = """test_widgets test_answers test_browser test_site test_scale test_invariances test_options
 test_outperformance test_planted""".split()
@@ -103,8 +110,7 @@ def group(item):
     "Tests that run one after the other: what a file computes once is computed once a run, not once a process."
     if "lab" in item.fixturenames:  # one JupyterLab
         return "lab"
-    alone = item.path.stem in SPLIT 
-    return "" if alone or item.get_closest_marker("slow") else item.path.stem
+    return "" if item.path.stem in SPLIT or item.get_closest_marker("slow") else item.path.stem
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +128,7 @@ def pytest_collection_modifyitems(config, items):
     left = {"slow": "slow: make test FULL=1 runs it"} if not FULL else {}
     left |= {"ci": "in CI besides, and by make test CI=1"} if config.getoption("without_ci") else {}
     for item in items:
-        if {"browser", "lab"} & {*item.fixturenames} or item.path.stem == "test_types":
+        if {"browser", "lab"} & {*item.fixturenames} or IN_CI.search(item.nodeid):
             item.add_marker("ci")
         if not item.get_closest_marker("xdist_group") and group(item):
             item.add_marker(pytest.mark.xdist_group(group(item)))

@@ -21,10 +21,9 @@ THREE = Problem(3, classes=3, n=N, says={"draws", "priors", "named"})
 # what only lets pass: test_known_costs.py
 NO_OPTION = {"progress", "style", "axes", "ax", "costs_known", "scale.confusion_counts.groups"}
 LEFT_OUT = {  # names whose options are tried elsewhere
-    "main": "test_command_line.py", "run_item": "test_reproduce.py",
-    "compare": "test_reproduce.py", "published": "test_reproduce.py", "places": "test_reproduce.py",
-    "by_paper": "test_reproduce.py", "describe": "test_datasets.py",
-    "names": "test_datasets.py", "explorer": "test_widgets.py", "explore_metric_study": "test_widgets.py",
+    **dict.fromkeys(["run_item", "compare", "published", "places", "by_paper"], "test_reproduce.py"),
+    **dict.fromkeys(["describe", "names"], "test_datasets.py"), "main": "test_command_line.py",
+    **dict.fromkeys(["explorer", "explore_metric_study"], "test_widgets.py"),
     "Report.to_html": "test_report.py", "read_file": "test_samples.py",
 }
 PAIRS, THIRDS, OWN = np.arange(N) // 2, np.arange(N) % 3, ce.ExampleCosts(fp=1, fn=np.arange(N))
@@ -133,17 +132,17 @@ def attempts(name):
 
 def effect(function, option, tries, value):
     "What another value does: changed, refused or same; `tries` are calls, and what they say."
-    found = "same"
+    refused = []
     for problem, call, before in tries:
         other = value(problem) if inspect.isfunction(value) else value
         try:
             after = said(function, call.but(function, **{option: other}))
         except (ValueError, TypeError):
-            found = found if isinstance(before(), str) else "refused"  # refused without it, too
+            refused.append(before)  # perhaps without it, too
             continue
         if repr(before()) != repr(after):
             return "changed"
-    return found
+    return "same" if all(isinstance(before(), str) for before in refused) else "refused"
 
 
 def effects(name):

@@ -37,10 +37,6 @@ def long(item):
         item.needs) and item.paper != "weighted_accuracy"
 
 
-# what draws or trains for seconds: CI asks it, and a plain `make test` does not
-DRAWN = "outperformance/section3.3", "outperformance/table", "weighted_accuracy/figure", "weighted_accuracy/c"
-
-
 @functools.cache
 def result(name):
     with warnings.catch_warnings():
@@ -51,8 +47,7 @@ def result(name):
 def case(name, *values):
     "Of one item: not without its data, at night if it takes long, and all of it in one process."
     marks = [pytest.mark.skipif(not all(map(reproduce.datasets.available, ITEMS[name].needs)), reason="data"),
-             pytest.mark.xdist_group(name), *[pytest.mark.slow] * long(ITEMS[name]),
-             *[pytest.mark.ci] * name.startswith(DRAWN)]
+             pytest.mark.xdist_group(name), *[pytest.mark.slow] * long(ITEMS[name])]
     return pytest.param(name, *values, marks=marks, id=": ".join([name, *values[:1]]))
 
 

@@ -445,16 +445,15 @@ RIVALS = {"b": 1 / (1 + np.exp(1.6 - LITTLE)), "c": Scores(DRAWS.normal(.5 * FEW
 
 
 @pytest.mark.parametrize("rule", ["tuned", "calibrated"])
-@pytest.mark.parametrize("how", [{}, {"priors": .05, "sample_weight": DRAWS.random(200) + .5},
-                                 {"clusters": np.arange(200) // 2}, {"own": DRAWS.lognormal(1, 1, 200)}],
-                         ids=["plain", "priors and weights", "clusters", "own"])
+@pytest.mark.parametrize("how", [
+    {}, {"priors": .05, "sample_weight": DRAWS.random(200) + .5}, {"clusters": np.arange(200) // 2},
+    {"costs": ExampleCosts(fp=5, fn=9 * DRAWS.lognormal(1, 1, 200))}],
+    ids=["plain", "priors and weights", "clusters", "own"])
 def test_another_model_moves_no_headline(rule, how):
     "How often folds are drawn is decided for each model by itself."
-    how = dict(how)
-    own = how.pop("own", None)
-    costs = [[0, 1], [20, 0]] if own is None else ExampleCosts(fp=5 * np.ones(200), fn=9 * own)
+    how = {"costs": [[0, 1], [20, 0]], "rule": rule} | how
     ours = {"a": Scores(SEEN) if rule == "tuned" else 1 / (1 + np.exp(2 - 1.2 * SEEN))}
-    alone, beside = (evaluate(FEW, models, costs, rule=rule, rng=0, **how).best.set_index("model").loc["a"]
+    alone, beside = (evaluate(FEW, models, rng=0, **how).best.set_index("model").loc["a"]
                      for models in (ours, ours | RIVALS))
     pd.testing.assert_series_equal(alone, beside, rtol=1e-12)
 
