@@ -132,13 +132,13 @@ def checked(path, left):
     import execnb.shell
     from nbdev.test import test_nb
 
-    # nothing is stored: what a cell shows is drawn once, not again for a file, and not in the double
-    # resolution of one
+    # nothing is stored: what a cell shows is drawn once, when it is shown, not again for a file, and not in
+    # the double resolution of one
+    sys.modules["matplotlib.pyplot"].draw_all = lambda **_: None
     execnb.shell._out_nb = lambda *_: []
     execnb.shell.CaptureShell.__init__ = partialmethod(execnb.shell.CaptureShell.__init__, mpl_format="png")
     from cost_eval import plotting
-    positions = plotting._positions
-    plotting._positions = lambda control, count: positions(control, min(count, 3))
+    plotting._positions = lambda control, count, of=plotting._positions: of(control, min(count, 3))
     if folder := os.environ.get("COST_EVAL_NUMBERS"):
         from cost_eval import reproduce
         reproduce.run_item = remembered(reproduce.run_item, Path(folder))

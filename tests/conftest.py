@@ -96,11 +96,11 @@ def chosen(items, notebooks):
 LONG = "test_widgets test_answers test_browser test_site test_scale test_planted test_types".split()
 # what takes longest: CI asks it, and a plain `make test` asks the same of shorter calls
 IN_CI = re.compile(
-    r"(invariances|options|forms).*\[(evaluate|evaluate own costs|evaluate require|training_variation"
-    r"|(metric|outperformance)_interval|outperformance|Report.robustness|capacity_curve|cost_correlation)\]"
-    r"|moves_no_headline\[priors|over_draws\[priors|unchanged_months|false_promise|toy_site|every_fault"
-    r"|random_partitions|mended_study|make_change_exports|follows_the_hand|test_types"
-    r"|planted.*\[(outperformance/(section3.3|table)|weighted_accuracy/(figure|c))")
+    r"(invariances|options|forms).*\[(evaluate|evaluate own costs|evaluate require|training_variation|outper"
+    r"formance|(metric|outperformance)_interval|Report.robustness|capacity_curve|cost_correlation)\]|test_types"
+    r"|planted.*\[(outperformance/(section3.3|table)|weighted_accuracy/(figure|c))|moves_no_headline\[priors"
+    r"|over_draws\[priors|unchanged_months|false_promise|toy_site|every_fault|random_partitions|mended_study"
+    r"|make_change_exports|follows_the_hand|every_control|where_errors_are_rare|stored_byte|whole\[|inverse$")
 # dealt out test by test
 SPLIT = """test_widgets test_answers test_browser test_site test_scale test_invariances test_options
 test_outperformance test_planted""".split()
