@@ -100,7 +100,7 @@ IN_CI = re.compile(
     r"ance_)interval|outperformance|training_variation|Report.robustness|capacity_curve)\]|every_control"
     r"|(noticed|again)\[(outperformance/(section3.3|table)|weighted_accuracy/(figure|c))|over_draws\[priors"
     r"|headline\[priors|unchanged_months|false_promise|toy_site|every_fault|report_over_random|inverse$"
-    r"|mended_study|make_change|follows_the_hand|are_rare\[|stored_byte|estimator_whole|fine_grid|stay_inside")
+    r"|mended_study|make_change|the_hand|are_rare\[|stored_byte|estimator_whole|fine_grid|stay_inside")
 # dealt out test by test
 SPLIT = """test_widgets test_answers test_browser test_site test_scale test_invariances test_options
 test_outperformance test_planted""".split()
