@@ -1012,7 +1012,8 @@ def interval(
     Raises
     ------
     ValueError
-        for counts that are not whole, labels that differ, an option the method does not have
+        for counts that are not whole, labels that differ, costs without names where nobody chose the order
+        of the labels, an option the method does not have
 
     Notes
     -----
