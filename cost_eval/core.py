@@ -574,17 +574,20 @@ def refuse_unordered(costs, classes):
         raise ValueError(which_is_positive(list(classes), option=False))
 
 
-def refuse_order(classes, decisions, name: str):
+def refuse_order(values, classes, decisions, name: str):
     """`ValueError` for counts whose labels stand where costs without names would meet others: two words in
     the order of the alphabet, 1 before 0, decisions in another order than the classes."""
-    turned = classes is not None and classes != decisions and set(classes) == set(decisions)
-    if turned:
+    by_chance = lambda labels: len(labels) == 2 and (list(labels) == in_order(labels)) == unordered(labels)
+    if classes == decisions:  # both are exchanged, or none: 0-1 costs stay as they are
+        if by_chance(classes) and not np.array_equal(values, values[..., ::-1, ::-1]):
+            raise ValueError(which_is_positive(list(classes), False, name))
+    elif set(classes) == set(decisions):
         said = f"the decisions {list(decisions)} stand in another order than the classes {list(classes)}"
         raise ValueError(f"{name}: {said}; of a frame take frame[list(frame.index)], or name the costs")
-    if classes is None or len(classes) != 2:
-        return
-    if (list(classes) == sorted(classes, key=str)) == unordered(classes):  # the alphabet's, or 1 before 0
-        raise ValueError(which_is_positive(list(classes), False, name))
+    elif by_chance(classes) or by_chance(decisions):
+        said = f"nobody chose the order of the classes {list(classes)} or of the decisions {list(decisions)}"
+        named = "classes=[...], decisions=[...]), those of the negative first"
+        raise ValueError(f"{name}: {said}; name both in the costs, CostMatrix.binary(fp=..., fn=..., {named}")
 
 
 def positive_labels(y_true, classes) -> np.ndarray:
@@ -901,9 +904,8 @@ def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tupl
     shape = values.shape[-2:]
     if wanted_classes is None and table.ndim > 1 + joint:
         refuse_rows(values, table.shape[-2 - joint])
-    if wanted_classes is None:
-        if not np.array_equal(values, values[..., ::-1, ::-1]):
-            refuse_order(classes, decisions, name)
+    if wanted_classes is None and classes is not None:
+        refuse_order(values, classes, decisions, name)
     table = check_counts(table, (*shape, shape[1]) if joint else shape, name)
     wanted = wanted_classes, wanted_decisions
     return reordered(table, (classes, decisions), wanted, name, "the costs", 1 + joint), values

@@ -603,12 +603,15 @@ class Item:
 ITEMS: dict[str, Item] = {}
 
 
-_ABOUT = {line["item"]: line for line in stored_lines("items")}  # titles and notes
+@lru_cache(maxsize=1)
+def _about_items() -> dict:
+    "paper/item -> its line in the table of titles and notes, read when the first item asks."
+    return {line["item"]: line for line in stored_lines("items")}
 
 
 def _said_of(name, what) -> str:
     "Title or note of an item, where the table has it."
-    return _ABOUT.get(name, {what: ""})[what]
+    return _about_items().get(name, {what: ""})[what]
 
 
 _WAYS = ("data", "simulation", "arithmetic", "description")

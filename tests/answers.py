@@ -142,12 +142,6 @@ def begin(root, options, into):
     return subprocess.Popen([*map(str, command)], env=env, cwd=tempfile.gettempdir())
 
 
-def one_side(root, options):
-    "The answers of a package, by case."
-    with tempfile.TemporaryDirectory() as folder:
-        return ended(begin(root, options, Path(folder, "answers")), Path(folder, "answers"))
-
-
 def ended(process, file):
     "What the process of a side has written, line by line; None if it ended in an error."
     if process.wait():

@@ -95,12 +95,12 @@ def chosen(items, notebooks):
 # begun first, so that all workers end together
 LONG = "test_widgets test_answers test_browser test_site test_scale test_planted test_types".split()
 # what takes longest: CI asks it, and a plain `make test` asks the same of shorter calls
-IN_CI = re.compile(
-    r"test_types|(invariances|options|forms).*\[(evaluate|evaluate (own costs|require)|(metric_|outperform"
-    r"ance_)interval|outperformance|training_variation|Report.robustness|capacity_curve)\]|every_control"
-    r"|(noticed|again)\[(outperformance/(section3.3|table)|weighted_accuracy/(figure|c))|over_draws\[priors"
-    r"|headline\[priors|unchanged_months|false_promise|toy_site|every_fault|report_over_random|inverse$"
-    r"|mended_study|make_change|the_hand|are_rare\[|stored_byte|estimator_whole|fine_grid|stay_inside")
+IN_CI = re.compile("|".join(r"""test_types every_control unchanged_months false_promise toy_site every_fault
+report_over_random inverse$ mended_study make_change the_hand are_rare\[ stored_byte estimator_whole fine_grid
+stay_inside over_draws\[priors headline\[priors (noticed|again)\[outperformance/(section3.3|table)
+(noticed|again)\[weighted_accuracy/(figure|c) (invariances|options|forms).*\[evaluate(.own.costs|.require)?\]
+(invariances|options|forms).*\[((metric_|outperformance_)interval|outperformance|training_variation)\]
+(invariances|options|forms).*\[(Report.robustness|capacity_curve)\]""".split()))
 # dealt out test by test
 SPLIT = """test_widgets test_answers test_browser test_site test_scale test_invariances test_options
 test_outperformance test_planted""".split()

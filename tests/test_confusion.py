@@ -174,7 +174,7 @@ def test_counts_meet_costs_by_their_labels_and_arrays_by_position():
 
 
 @pytest.mark.parametrize("counts", [
-    ConfusionCounts(np.eye(3)), pd.DataFrame(np.eye(3), *[["home", "ward", "ICU"]] * 2)], ids=["own", "frame"])
+    ConfusionCounts(np.eye(3)), pd.DataFrame(np.eye(3), *[["home", "ward", "ICU"]] * 2)])
 def test_other_labels_are_refused_with_both_lists(counts):
     with pytest.raises(ValueError, match=r"counts: .*\['home', 'ward', 'icu'\]"):
         expected_cost(counts, WARDS)

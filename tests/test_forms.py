@@ -6,7 +6,7 @@ import pytest
 
 import calls
 from problems import Problem, ce
-from test_invariances import UNWALKED, columns, difference, said, same
+from test_invariances import columns, difference, said, same, walked
 
 pl = pytest.importorskip("polars")
 NUMBERS = Problem(1, classes=2, n=41, says={"draws", "priors"})
@@ -37,7 +37,7 @@ def forms_of_priors(labels):
 
 def takers(argument):
     "Lines whose calls give such an argument."
-    return [name for name in calls.CALLS if not UNWALKED.match(name)
+    return [name for name in calls.CALLS if walked(name)
             and name.partition(" ")[0] not in OF_THEIR_OWN
             and argument in calls.parameters(calls.function_of(name))
             and not name.startswith("CostMatrix")]

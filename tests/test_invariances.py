@@ -28,10 +28,9 @@ PLAIN = Problem(1, classes=2, n=N, says={"draws"})
 GIVEN = Problem(2, classes=2, n=N, says={"draws", "weight", "clusters", "priors", "groups", "own"})
 WAIT = Problem(3, classes=3, n=N, says={"draws", "weight", "clusters", "priors", "groups", "named", "ask"})
 ORDER = np.random.default_rng(9).permutation(N)
-FIRST, SECOND = slice(1), slice(1, 2)
 HEAVY = {  # what takes long is walked of one problem
-    "training_variation": FIRST, "capacity_curve": SECOND, "metric_interval": SECOND,
-    "evaluate mixed": SECOND, "evaluate own costs": SECOND, "evaluate require": SECOND}
+    "training_variation": slice(1), **dict.fromkeys(("capacity_curve", "metric_interval", "evaluate mixed",
+                                                     "evaluate own costs", "evaluate require"), slice(1, 2))}
 # files and pages, which have tests of their own; and what takes longest, of a name's lines
 UNWALKED = re.compile(
     "main|explore|run_item|moved|places|by_paper|stored_rows|read_file|Report.to_|example|"

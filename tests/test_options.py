@@ -45,7 +45,7 @@ OTHER = {
     "largest": 1e4, "largest_cluster": 30, "capacity": 5, "require": {"workload": .1}, "otherwise": 1,
     "reference": "better than chance", "return_error": True, "x": [.2, .3], "curve": "pr", "one": True,
     "by_class": False, "first": 1, "second": 1, "labels": False, "log_odds": True, "shifted": True,
-    "posteriors": False, "calibration": None, "label": "later", "costs_known": True, "sizes": [1, 0],
+    "posteriors": False, "calibration": None, "label": "later", "sizes": [1, 0],
     "path": os.devnull, "rows": 20, "bounds": (-99., 99.), "max_cost": 2., "min_rates": {"recall": .5},
     "saving": .1, "weighted": "worst", "population": 100 * np.arange(1., 40), "ids": PAIRS,
     "names": ["accuracy"], "metrics": ["mcc"], "kind": "pr", "versus": lambda p: p.decided(1)[::-1],

@@ -218,7 +218,7 @@ def _with_broken_ties(name: str, c: BinaryCounts, weight: float, data_dir=None):
 
 def _published_form(name: str, data_dir=None):
     "A metric as the published numbers have it, by its ranks, once for each weight if that matters."
-    kept: dict = {}
+    kept: dict = {}  # `c` is the table of all counts of p and n cases, which its shape tells
 
     def ranks(c, costs):
         if (key := (np.shape(c.tp), (name in _UNCERTAIN) * float(costs[1, 0]))) not in kept:
