@@ -95,10 +95,11 @@ def chosen(items, notebooks):
 # begun first, so that all workers end together
 LONG = "test_widgets test_answers test_browser test_site test_scale test_planted test_types".split()
 # what takes longest: CI asks it, and a plain `make test` asks the same of shorter calls
-IN_CI = re.compile("|".join(r"""test_types every_control unchanged_months false_promise toy_site every_fault
-report_over_random inverse$ mended_study make_change the_hand are_rare\[ stored_byte estimator_whole fine_grid
-stay_inside over_draws\[priors headline\[priors (noticed|again)\[outperformance/(section3.3|table)
-(noticed|again)\[weighted_accuracy/(figure|c) (invariances|options|forms).*\[evaluate(.own.costs|.require)?\]
+IN_CI = re.compile("|".join(r"""test_types killed_worker pandoc_finds every_control unchanged_months
+false_promise toy_site every_fault report_over_random inverse$ mended_study make_change the_hand are_rare\[
+stored_byte estimator_whole fine_grid stay_inside over_draws\[priors headline\[priors
+(noticed|again)\[outperformance/(section3.3|table) (noticed|again)\[weighted_accuracy/(figure|c)
+(invariances|options|forms).*\[evaluate(.own.costs|.require)?\]
 (invariances|options|forms).*\[((metric_|outperformance_)interval|outperformance|training_variation)\]
 (invariances|options|forms).*\[(Report.robustness|capacity_curve)\]""".split()))
 # dealt out test by test

@@ -297,7 +297,6 @@ def slow_block(values):
 
 
 @pytest.mark.xdist_group("dask")
-@pytest.mark.ci
 def test_the_client_in_use_is_used_and_a_killed_worker_loses_nothing(scored, client):
     folder, frame = scored
     y, d = (frame[c].to_numpy() for c in ("y", "rule"))

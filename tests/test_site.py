@@ -210,7 +210,6 @@ def test_what_goes_to_quarto_is_as_it_takes_it(docs):
 NOTATION = re.compile(r"[$`]|:::|\{[.#]|\]\(|@(fig|eq|sec)-")
 
 
-@pytest.mark.ci
 def test_pandoc_finds_every_target(docs):
     """Quarto reads the pages with Pandoc. By its parse, too, links between pages have their targets, and no
     notation is left as text."""
