@@ -320,7 +320,15 @@ _ALSO = {"sensitivity": "recall", "tpr": "recall", "tnr": "specificity", "ppv": 
 
 
 def unknown_name(value, known, name: str) -> str:
-    "What to say of a name that is not among the known ones: the nearest of them, or all."
+    """What to say of a name that is not among the known ones: the nearest of them, or all.
+
+    Examples
+    --------
+    >>> unknown_name("ppv", ["precision", "npv"], "metric")
+    "metric: 'ppv' is unknown; did you mean 'precision'?"
+    >>> unknown_name("x", ["precision", "npv"], "metric")
+    "metric: 'x' is unknown; there are precision, npv"
+    """
     named = {str(k).lower(): str(k) for k in known}
     typed = str(value).lower()
     near = difflib.get_close_matches(typed, named, n=3, cutoff=0.75)
@@ -368,7 +376,13 @@ def check_range(value, name: str, low=-np.inf, high=np.inf, *, ends: str = "()",
 
 
 def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below 1") -> float:
-    "A count as an int, a share below 1 as a float; `ValueError` for anything else: 1.0 may be one or all."
+    """A count as an int, a share below 1 as a float; `ValueError` for anything else: 1.0 may be one or all.
+
+    Examples
+    --------
+    >>> check_capacity(1), check_capacity(0.25), check_capacity(3.0)
+    (1, 0.25, 3)
+    """
     value = check_range(capacity, "capacity", 0, ends="[)", shape=(), hint=hint)
     if value == 1 and np.asarray(capacity).dtype.kind not in "iu":
         raise ValueError(f"capacity: {capacity} may be one sample or all; give the whole number 1 for one")
@@ -389,7 +403,13 @@ def numbers(value, name: str) -> np.ndarray:
 
 
 def typed_number(text: str) -> int | float:
-    "A number or percent as a person types it; whole ones are counts."
+    """A number or percent as a person types it; whole ones are counts.
+
+    Examples
+    --------
+    >>> typed_number("5 %"), typed_number("20"), typed_number("0.5")
+    (0.05, 20, 0.5)
+    """
     part = text.strip().removesuffix("%").strip()
     try:
         value = float(part) / (1 if part == text.strip() else 100)
@@ -426,7 +446,13 @@ def check_within(value, name: str, low, high, where: str):
 
 
 def check_integer(value, name: str, low: int = 0, high: float = 2**63 - 1, *, hint: str = "") -> int:
-    "`value` as an int if it is a whole number of the range (ends included)."
+    """`value` as an int if it is a whole number of the range (ends included).
+
+    Examples
+    --------
+    >>> check_integer(3.0, "folds", 2, 3)
+    3
+    """
     try:
         whole: Any = operator.index(value)
     except TypeError:
@@ -455,7 +481,13 @@ def check_function(value, name: str, hint: str = "a function"):
 
 
 def check_undefined(undefined) -> float:
-    "What an undefined value is worth: one finite number, or NaN."
+    """What an undefined value is worth: one finite number, or NaN.
+
+    Examples
+    --------
+    >>> check_undefined(0), check_undefined(np.nan)
+    (0.0, nan)
+    """
     value = numbers(undefined, "undefined")
     return np.nan if value.shape == () and np.isnan(value) else check_range(value, "undefined", shape=())
 
@@ -530,7 +562,13 @@ VERIFICATION_BIAS = (
 
 
 def is_missing(label) -> bool:
-    "None, NaN, NaT or pandas' NA: whatever does not say that it equals itself."
+    """None, NaN, NaT or pandas' NA: whatever does not say that it equals itself.
+
+    Examples
+    --------
+    >>> [is_missing(label) for label in (None, np.nan, "None", 0)]
+    [True, True, False, False]
+    """
     try:
         return label is None or not label == label
     except TypeError:
@@ -538,7 +576,13 @@ def is_missing(label) -> bool:
 
 
 def check_binary(values, name: str = "y_true", n: int | None = None) -> np.ndarray:
-    "Labels that are 0/1 or booleans, as booleans; `ValueError` for others."
+    """Labels that are 0/1 or booleans, as booleans; `ValueError` for others.
+
+    Examples
+    --------
+    >>> check_binary(["1", "0", "1"]).tolist()
+    [True, False, True]
+    """
     labels = check_1d(values, name, n)
     if labels.dtype == bool:
         return labels
@@ -564,7 +608,13 @@ def which_is_positive(seen: list, option: bool = True, name: str = "y_true") -> 
 
 
 def unordered(classes) -> bool:
-    "Are there two classes whose names do not say which of them is the positive one?"
+    """Are there two classes whose names do not say which of them is the positive one?
+
+    Examples
+    --------
+    >>> unordered(["ill", "well"]), unordered(["1", "0"]), unordered(["a", "b", "c"])
+    (True, False, False)
+    """
     return len(classes) == 2 and set(map(written, classes)) not in ({"0", "1"}, {"False", "True"})
 
 
@@ -591,7 +641,13 @@ def refuse_order(values, classes, decisions, name: str):
 
 
 def positive_labels(y_true, classes) -> np.ndarray:
-    "Labels as booleans: the second of the costs' classes, or 1; `ValueError` for other labels."
+    """Labels as booleans: the second of the costs' classes, or 1; `ValueError` for other labels.
+
+    Examples
+    --------
+    >>> positive_labels(["ill", "well"], ["well", "ill"]).tolist()
+    [True, False]
+    """
     labels = check_1d(y_true, "y_true")
     named = classes is not None and tuple(classes) != (0, 1)
     if named and (labels.dtype.kind not in "biuf" or any(isinstance(c, (int, float)) for c in classes)):
@@ -601,7 +657,13 @@ def positive_labels(y_true, classes) -> np.ndarray:
 # %% ../nbs/00_core.ipynb #9de5ccbb
 BLOCK = 1 << 15  # samples handled at a time: small enough for the processor's cache
 def label_list(given, name: str) -> list:
-    "A list of distinct labels from what the caller gave; a text is a row of letters."
+    """A list of distinct labels from what the caller gave; a text is a row of letters.
+
+    Examples
+    --------
+    >>> label_list("ab", "classes")
+    ['a', 'b']
+    """
     labels = label_array(list(given) if isinstance(given, str) else given, name)
     if labels.ndim != 1:
         raise ValueError(f"{name}: a list of labels is needed, got {given!r:.60}")
@@ -611,13 +673,25 @@ def label_list(given, name: str) -> list:
 
 
 def written(label) -> str:
-    "A label as it is written: 1 for 1.0, too."
+    """A label as it is written: 1 for 1.0, too.
+
+    Examples
+    --------
+    >>> written(1.0), written(np.array([2.0])), written(0.5), written(True)
+    ('1', '2', '0.5', 'True')
+    """
     label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def integer_codes(values: np.ndarray, labels: list) -> np.ndarray | None:
-    "Labels that are their own positions, 0 to K - 1; None where they are not."
+    """Labels that are their own positions, 0 to K - 1; None where they are not.
+
+    Examples
+    --------
+    >>> integer_codes(np.array([2, 0]), [0, 1, 2]).tolist(), integer_codes(np.array([3, 0]), [0, 1, 2])
+    ([2, 0], None)
+    """
     if values.dtype.kind not in "biu" or not values.size or labels != list(range(len(labels))):
         return None
     values = values.view(np.uint8) if values.dtype == bool else values
@@ -625,7 +699,13 @@ def integer_codes(values: np.ndarray, labels: list) -> np.ndarray | None:
 
 
 def positions(array: np.ndarray, labels) -> np.ndarray | None:
-    "(N,) positions among labels, by value or else by how they are written; None if one is not there."
+    """(N,) positions among labels, by value or else by how they are written; None if one is not there.
+
+    Examples
+    --------
+    >>> positions(np.array(["1", "0"]), [0, 1]).tolist(), positions(np.array(["2"]), [0, 1])
+    ([1, 0], None)
+    """
     codes = integer_codes(array, list(labels))
     if codes is not None:
         return codes.astype(np.intp)
@@ -639,7 +719,17 @@ def positions(array: np.ndarray, labels) -> np.ndarray | None:
 
 
 def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndarray]:
-    "Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's."
+    """Distinct labels, in order of appearance or sorted where that can be, and the number of each sample's.
+
+    Examples
+    --------
+    >>> labels, code = numbered(np.array([7, 3, 7]))
+    >>> labels, code.tolist()
+    ([7, 3], [0, 1, 0])
+    >>> labels, code = numbered(np.array(["b", "a", "b"]), ascending=True)
+    >>> labels, code.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
     if labels.dtype.kind in "OUS":
         given = labels.tolist()
         known = in_order(dict.fromkeys(given)) if ascending else list(dict.fromkeys(given))
@@ -658,7 +748,13 @@ def numbered(labels: np.ndarray, ascending: bool = False) -> tuple[list, np.ndar
 
 
 def firsts(code: np.ndarray) -> np.ndarray:
-    "The first sample of each number."
+    """The first sample of each number.
+
+    Examples
+    --------
+    >>> firsts(np.array([1, 0, 1, 0])).tolist()
+    [1, 0]
+    """
     first = np.empty(code.max(initial=-1) + 1, np.intp)
     first[code[::-1]] = np.arange(len(code))[::-1]
     return first
@@ -676,7 +772,13 @@ def check_numbered(values, name: str, n: int, *, ascending: bool = False) -> tup
 
 
 def seen_labels(*arrays: np.ndarray) -> list:
-    "The distinct labels of some arrays: sorted, or in order of appearance where they cannot be compared."
+    """The distinct labels of some arrays: sorted, or in order of appearance where they cannot be compared.
+
+    Examples
+    --------
+    >>> seen_labels(np.array([2, 0]), np.array(["1", "0"])), seen_labels(np.array([True]))
+    ([0, 2, '1'], [False, True])
+    """
     if all(a.dtype == bool for a in arrays):
         return [False, True]
     whole = all(a.dtype.kind in "biu" for a in arrays)
@@ -717,14 +819,26 @@ def refuse_fractions(labels, name: str):
 
 
 def offsets(values: np.ndarray, low: int) -> np.ndarray:
-    "`values - low` as int64, for integers of any width."
+    """`values - low` as int64, for integers of any width.
+
+    Examples
+    --------
+    >>> offsets(np.array([-128], np.int8), -3).tolist(), offsets(np.array([3], np.uint64), 2).tolist()
+    ([-125], [1])
+    """
     if values.dtype == np.uint64:
         return (values - np.uint64(low)).astype(np.int64)
     return values.astype(np.int64) - low
 
 # %% ../nbs/00_core.ipynb #b25680fa
 def encode(values: np.ndarray, labels: list, name: str, argument: str) -> np.ndarray:
-    "Position of each value in `labels`; `ValueError` naming the first value that is not there."
+    """Position of each value in `labels`; `ValueError` naming the first value that is not there.
+
+    Examples
+    --------
+    >>> encode(np.array(["b", "a"]), ["a", "b"], "y_true", "classes").tolist()
+    [1, 0]
+    """
     codes = integer_codes(values, labels)
     codes = positions(values, labels) if codes is None else codes
     if codes is None:
@@ -738,7 +852,13 @@ def encode(values: np.ndarray, labels: list, name: str, argument: str) -> np.nda
 
 
 def columns_of(given, labels: list, name: str) -> np.ndarray:
-    "Positions of one decision, several, or (None) all; `ValueError` naming the first that is not there."
+    """Positions of one decision, several, or (None) all; `ValueError` naming the first that is not there.
+
+    Examples
+    --------
+    >>> [columns_of(given, ["a", "b"], "first").tolist() for given in (None, "b", ["b", "a"])]
+    [[0, 1], [1], [1, 0]]
+    """
     if given is None:
         return np.arange(len(labels))
     one = isinstance(given, str) or not np.iterable(given) or (isinstance(given, tuple) and given in labels)
@@ -749,7 +869,16 @@ def columns_of(given, labels: list, name: str) -> np.ndarray:
 
 # %% ../nbs/00_core.ipynb #e702691e
 def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | None) -> np.ndarray:
-    "How often (or with what total weight) each combination of codes occurs: an array of shape `sizes`."
+    """How often (or with what total weight) each combination of codes occurs: an array of shape `sizes`.
+
+    Examples
+    --------
+    >>> truth, decided = np.array([0, 1, 1]), np.array([0, 2, 0])
+    >>> count_cells([truth, decided], [2, 3], None).tolist()
+    [[1, 0, 0], [1, 0, 1]]
+    >>> count_cells([truth], [2], np.array([0.5, 1.0, 2.0])).tolist()
+    [0.5, 3.0]
+    """
     if math.prod(sizes) > 2**27:
         large = f"{max(sizes):,} different labels make a table of {math.prod(sizes):,} cells"
         raise ValueError(f"y_true or decisions: {large}; join rare ones, of scores take scores >= threshold")
@@ -831,7 +960,13 @@ class LabelledTable:
 
 # %% ../nbs/00_core.ipynb #d8d8b8e2
 def axis_kind(name) -> str:
-    "What an axis called `name` holds: 'class', 'decision' or ''."
+    """What an axis called `name` holds: 'class', 'decision' or ''.
+
+    Examples
+    --------
+    >>> axis_kind("y_pred"), axis_kind("y"), axis_kind("fold")
+    ('decision', 'class', '')
+    """
     words = {
         "decision": ("decision", "decided", "pred", "y_hat", "yhat"),
         "class": ("class", "true", "truth", "actual", "outcome", "label", "target"),
@@ -869,7 +1004,15 @@ def refuse_turned(name: str, below: str, beside: str):
 
 # %% ../nbs/00_core.ipynb #4aad0a95
 def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | slice:
-    "Where each of the wanted labels stands among `labels`; `ValueError` with both lists if the sets differ."
+    """Where each of the wanted labels stands among `labels`; `ValueError` with both lists if the sets differ.
+
+    Examples
+    --------
+    >>> order_of(["b", "a"], ["a", "b"], "priors", "the costs", "classes")
+    [1, 0]
+    >>> order_of(["1", "0"], [0, 1], "priors", "the costs", "classes")
+    [1, 0]
+    """
     if labels is None or wanted is None or tuple(labels) == tuple(wanted):
         return slice(None)
     if set(labels) != set(wanted):
@@ -884,7 +1027,16 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
 
 
 def reordered(table: np.ndarray, labels, wanted, name: str, other: str, decision_axes: int = 1) -> np.ndarray:
-    "A table whose last axes are classes and decisions, (classes, decisions) in the order that is wanted."
+    """A table whose last axes are classes and decisions, (classes, decisions) in the order that is wanted.
+
+    Examples
+    --------
+    >>> table, both = np.array([[1, 2], [3, 4]]), ["a", "b"]
+    >>> reordered(table, (both, both), (["b", "a"], both), "counts", "the costs").tolist()
+    [[3, 4], [1, 2]]
+    >>> reordered(table, (both, both), (both, ["b", "a"]), "counts", "the costs").tolist()
+    [[2, 1], [4, 3]]
+    """
     rows, columns = (order_of(labels[i], wanted[i], name, other, _AXES[i]) for i in (0, 1))
     table = np.moveaxis(np.moveaxis(table, -1 - decision_axes, 0)[rows], 0, -1 - decision_axes)
     for axis in range(-decision_axes, 0):
@@ -959,7 +1111,13 @@ NO_ROWS = (
 
 
 def cost_table(costs, name: str = "costs") -> tuple:
-    "Costs as floats (..., K, M) that allow a choice, and the labels of classes and decisions (or None)."
+    """Costs as floats (..., K, M) that allow a choice, and the labels of classes and decisions (or None).
+
+    Examples
+    --------
+    >>> cost_table({"fp": 1, "fn": 5, "tp": 2})[0].tolist()
+    [[0.0, 1.0], [5.0, 2.0]]
+    """
     if isinstance(costs, LabelledTable):
         return costs.array, costs.classes, costs.decisions
     if isinstance(costs, Mapping):
@@ -1067,6 +1225,14 @@ def no_matrix(shape: tuple, name: str = "costs") -> str:
 def ends_of_rows(table, first, second=None) -> tuple:
     """(K, n) the least and the largest loss in costs (n, K, M) given the decisions that can be taken, or of
     the difference of two sides.
+
+    Examples
+    --------
+    >>> costs = np.array([[[0, 1, 3], [5, 0, 3]]])
+    >>> [part.tolist() for part in ends_of_rows(costs, [1, 2])]
+    [[[1], [0]], [[3], [3]]]
+    >>> [part.tolist() for part in ends_of_rows(costs, [1, 2], [0])]
+    [[[1], [-5]], [[3], [-2]]]
     """
     cells = np.ascontiguousarray(np.moveaxis(table, 0, -1))
     least, most = cells[:, first].min(1), cells[:, first].max(1)
@@ -1136,7 +1302,13 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
 
 
 def one_prior(priors, K: int, classes=None, name: str = "priors") -> np.ndarray:
-    "One (K,) vector of priors."
+    """One (K,) vector of priors.
+
+    Examples
+    --------
+    >>> one_prior({"b": 0.25, "a": 0.75}, 2, ["a", "b"]).tolist(), one_prior(0.25, 2).tolist()
+    ([0.75, 0.25], [0.75, 0.25])
+    """
     p = check_priors(priors, K, classes=classes, name=name)
     if p.ndim != 1:
         raise ValueError(f"{name}: one set of {K} priors is needed, got shape {p.shape}; call once per set")
@@ -1147,14 +1319,26 @@ BLOCK_BYTES = 2**28  # 256 MiB: what the temporary arrays of one block may take
 
 
 def ratio(numerator, denominator, undefined=np.nan):
-    "Elementwise quotient, `undefined` where the denominator is 0; a float for scalars."
+    """Elementwise quotient, `undefined` where the denominator is 0; a float for scalars.
+
+    Examples
+    --------
+    >>> ratio([1, 0], [2, 0]).tolist(), ratio(1, 0, undefined=7)
+    ([0.5, nan], 7.0)
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.divide(numerator, denominator)
     return plain(np.where(np.equal(denominator, 0), undefined, quotient))
 
 
 def power_of_two(values, axes):
-    "The power of two next to the largest of the values: a unit that changes no digit."
+    """The power of two next to the largest of the values: a unit that changes no digit.
+
+    Examples
+    --------
+    >>> float(power_of_two(np.array([3.0, -5.0]), 0)), float(power_of_two(np.array([0.0]), 0))
+    (4.0, 1.0)
+    """
     largest = np.abs(values).max(axes)
     return np.exp2(np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1.0)
 
@@ -1165,7 +1349,13 @@ def plain(value):
 
 
 def blocks(n: int, bytes_per_row: int):
-    "Slices that cut `n` rows into blocks of at most `BLOCK_BYTES`."
+    """Slices that cut `n` rows into blocks of at most `BLOCK_BYTES`.
+
+    Examples
+    --------
+    >>> list(blocks(3, BLOCK_BYTES // 2))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
     step = max(1, BLOCK_BYTES // max(1, bytes_per_row))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
@@ -1184,7 +1374,13 @@ def every_digit(pd) -> dict:
 
 
 def as_cheap(cost: np.ndarray) -> np.ndarray:
-    "Which of several cost no more than the cheapest, but for rounding."
+    """Which of several cost no more than the cheapest, but for rounding.
+
+    Examples
+    --------
+    >>> as_cheap(np.array([0.3, 0.1 + 0.2, 0.31])).tolist()
+    [True, True, False]
+    """
     return cost - cost.min() <= 1e-12 * np.abs(cost).max()
 
 
@@ -1204,7 +1400,13 @@ def sum_rounding(sums: np.ndarray, n: int) -> float:
 
 
 def needed_without_failure(rate: np.ndarray, alpha: float) -> np.ndarray:
-    "How many trials, none of which fails, tell at the level alpha that failures are rarer than the rate."
+    """How many trials, none of which fails, tell at the level alpha that failures are rarer than the rate.
+
+    Examples
+    --------
+    >>> float(needed_without_failure(np.array(0.01), 0.05))
+    299.0
+    """
     with np.errstate(divide="ignore"):
         return np.ceil(np.log(alpha) / np.log1p(-rate) * (1 - 1e-12))
 
@@ -1221,6 +1423,12 @@ def even(p: np.ndarray, difference: np.ndarray, eps: Any = float(np.finfo(float)
 def cheapest(p: np.ndarray, costs: np.ndarray, eps) -> np.ndarray:
     """(N,) column of the lowest expected cost for posteriors (N, K), costs (K, M) or (N, K, M) of which some
     are 0; of those that cost the same but for the rounding `eps` of p, one or (N,), the last.
+
+    Examples
+    --------
+    >>> costs = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 0.5]])
+    >>> cheapest(np.array([[0.5, 0.5], [0.9, 0.1]]), costs, 1e-16).tolist()
+    [2, 0]
     """
     cost = p @ costs if costs.ndim == 2 else np.einsum("ni,nij->nj", p, costs)
     best, slack = cost.argmin(1), 16 * eps * costs.shape[-2] * np.abs(costs).max(initial=0)
@@ -1236,7 +1444,13 @@ def cheapest(p: np.ndarray, costs: np.ndarray, eps) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    "Holm's adjusted p-values."
+    """Holm's adjusted p-values.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
     order = np.argsort(p)
     adjusted = np.empty_like(p)
     steps = p[order] * np.arange(len(p), 0, -1)
