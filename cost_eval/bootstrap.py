@@ -1506,6 +1506,7 @@ def _shares_of(known, code, shares):
         return np.bincount(code) / len(code)
     if known == [None]:
         raise ValueError("shares: weights of strata, but strata= was not given")
+    shares = dict(shares)
     unknown = [label for label in shares if label not in known and shares[label] != 0]
     lacking = [label for label in known if label not in shares]
     if unknown or lacking:

@@ -423,7 +423,7 @@ def hull_vertices(counts: BinaryCounts) -> np.ndarray:
         raise ValueError(f"counts: those of one curve are needed, (T,), got shape {tp.shape}")
     if len(tp) == 1:
         return np.zeros(1, dtype=np.intp)  # one threshold only
-    if tp.dtype.kind == "f":  # their products are numbers in any unit
+    if tp.dtype.kind == "f" or max(tp[-1], fp[-1]) > 2**31:  # their products are numbers in any unit
         tp, fp = np.stack([tp, fp]) / power_of_two([tp, fp], None)
     group = np.diff(tp + fp)
     kept = isotonic_regression(np.diff(tp) / group, weights=group, increasing=False).blocks

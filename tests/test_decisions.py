@@ -182,6 +182,7 @@ def test_hull_is_concave_above_all_points_and_isotonic(case):
     y, scores = case
     counts = threshold_counts(y, scores).counts
     vertices = d.hull_vertices(counts)
+    assert vertices.tolist() == d.hull_vertices(counts.to_matrix() * 10**12).tolist()
     tp, fp = counts.tp[vertices], counts.fp[vertices]
     up, right = np.diff(tp), np.diff(fp)
     assert vertices[0] == 0 and (tp[-1], fp[-1]) == (y.sum(), (1 - y).sum())
