@@ -223,7 +223,7 @@ class Rows:
             said = f"{name}: its index has {said} ({_few(own)} against {_few(index)}); "
             said += f"unless {counts} was only numbered (then give it its ids as index), " if counts else ""
             if not alike or len(set(own)) < len(own):
-                raise ValueError(f"{said}give the same rows of both in one order, as arrays (.to_numpy())")
+                raise ValueError(f"{said}give the same rows of both in one order, as arrays")
             raise ValueError(said + remedy.format(first="ids" if first == "ids" else f"{first}.index"))
         if self.known and not others:
             self.notes.append(

@@ -38,7 +38,8 @@ def pytest_configure(config):
 # files the cases that begin with the module, the notebook,
 # or a public name of the module. No test that needs a browser.
 OTHER_NAMES = {
-    "annotators": "samples", "forms": "samples",
+    "annotators": "samples", "forms": "samples", "known_costs": "samples",
+    "confusion": "core", "costs": "core", "decisions": "core", "doors": "report runner",
     "constraints": "policies comparisons", "decision_rule": "runner policies planning",
     "engine_grid": "mean_law", "coverage": "mean_law bootstrap",
     "intervals": "bootstrap mean_law", "expected_cost": "metrics rivals scores",
