@@ -149,7 +149,15 @@ def objects(labels) -> np.ndarray:
 
 
 def label_array(values, name: str) -> np.ndarray:
-    "An array of labels; mixed types stay what they are, and tuples are labels, not rows."
+    """An array of labels; mixed types stay what they are, and tuples are labels, not rows.
+
+    Examples
+    --------
+    >>> label_array([(1, 2), (3, 4)], "y").shape, label_array(["a", 1], "y").tolist()
+    ((2,), ['a', 1])
+    >>> label_array([1, 2.5], "y").dtype
+    dtype('float64')
+    """
     bare = not hasattr(values, "dtype") and not hasattr(values, "__array__") and hasattr(values, "__len__")
     if bare and not isinstance(values, (str, dict, set, frozenset)):
         kinds = set(map(type, values))
@@ -896,7 +904,13 @@ def count_cells(codes: list[np.ndarray], sizes: list[int], weight: np.ndarray | 
 
 # %% ../nbs/00_core.ipynb #76df480d
 def check_labels(given, n: int, name: str, axis: str) -> tuple:
-    "A tuple of `n` distinct labels, 0..n-1 by default."
+    """A tuple of `n` distinct labels, 0..n-1 by default.
+
+    Examples
+    --------
+    >>> check_labels("ab", 2, "classes", "rows"), check_labels(None, 3, "classes", "rows")
+    (('a', 'b'), (0, 1, 2))
+    """
     if given is None:
         return tuple(range(n))
     labels = tuple(label_list(given, name))
@@ -966,8 +980,12 @@ def axis_kind(name) -> str:
 
     Examples
     --------
-    >>> axis_kind("y_pred"), axis_kind("y"), axis_kind("fold")
-    ('decision', 'class', '')
+    >>> {axis_kind(name) for name in ("decision", "predicted label", "Decided", "y_pred", "pred", "y_hat")}
+    {'decision'}
+    >>> {axis_kind(name) for name in ("class", "y_true", "ground truth", "Actual", "label", "Outcome", "y")}
+    {'class'}
+    >>> {axis_kind(name) for name in (None, "yesterday", "row_0")}
+    {''}
     """
     words = {
         "decision": ("decision", "decided", "pred", "y_hat", "yhat"),
@@ -1325,8 +1343,8 @@ def ratio(numerator, denominator, undefined=np.nan):
 
     Examples
     --------
-    >>> ratio([1, 0], [2, 0]).tolist(), ratio(1, 0, undefined=7)
-    ([0.5, nan], 7.0)
+    >>> ratio([1, 3], [2, 0], undefined=7).tolist(), ratio(1, 4), ratio(0, 0)
+    ([0.5, 7.0], 0.25, nan)
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.divide(numerator, denominator)
@@ -1556,7 +1574,15 @@ def result(cls):
 
 
 def short(value) -> str:
-    "A value in a few characters: four digits, no minus before zero, the shape of what is long."
+    """A value in a few characters: four digits, no minus before zero, the shape of what is long.
+
+    Examples
+    --------
+    >>> short(1 / 3), short(-0.0), short(3), short(True), short("a"), short(np.float32(0.5)), short(123456.0)
+    ('0.3333', '0', '3', 'True', "'a'", '0.5', '1.235e+05')
+    >>> short([1.0, 2.5]), short([1, 2, 3, 4]), short(()), short(np.arange(5)), short(np.ones((2, 2)))
+    ('[1, 2.5]', '[1, 2, 3, 4]', '[]', '<array (5,)>', '<(2, 2)>')
+    """
     if isinstance(value, str):
         return repr(value)
     array = np.asarray(value)

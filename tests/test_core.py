@@ -130,14 +130,6 @@ def test_labels_are_numbered_in_one_place(labels, ascending):
     assert code.dtype == np.intp and [known[k] for k in code] == labels.tolist()
 
 
-def test_labels_as_given():
-    assert core.check_labels("ab", 2, "x", "rows") == ("a", "b")
-    assert core.check_labels(None, 3, "x", "rows") == (0, 1, 2)
-    assert core.label_array([(1, 2), (3, 4)], "x").shape == (2,)
-    assert core.label_array(["a", 1], "x").tolist() == ["a", 1]
-    assert core.label_array([1, 2.5], "x").dtype == float
-
-
 @given(st.integers(0, 10**6))
 def test_cells_are_counted(seed):
     rng = np.random.default_rng(seed)
@@ -167,14 +159,6 @@ def test_a_labelled_table_is_its_array_and_its_labels():
         del table.classes
 
 
-@pytest.mark.parametrize("kind, names", [
-    ("decision", ["decision", "predicted label", "Decided", "y_pred", "pred", "y_hat"]),
-    ("class", ["class", "y_true", "ground truth", "Actual", "label", "Outcome", "y"]),
-    ("", [None, "yesterday", "row_0"])])
-def test_axes_by_name(kind, names):
-    assert [core.axis_kind(name) for name in names] == [kind] * len(names)
-
-
 def test_frames_the_other_way_round_and_with_labels_twice():
     for index, columns in (("predicted", None), (None, "truth"), ("predicted", "truth")):
         with pytest.raises(ValueError, match="pass frame.T"):
@@ -187,11 +171,6 @@ def test_frames_the_other_way_round_and_with_labels_twice():
 
 
 # ---- arithmetic
-
-def test_quotients():
-    assert core.ratio(1, 4) == 0.25 and type(core.ratio(1, 4)) is float and np.isnan(core.ratio(0, 0))
-    assert core.ratio([1, 3], [2, 0], undefined=7).tolist() == [0.5, 7]
-
 
 @given(st.integers(0, 50), st.integers(0, 9), st.integers(1, 40))
 def test_blocks_cover_everything_once(n, each, most):
@@ -234,14 +213,6 @@ def test_kinds_of_very_many_combinations():
 
 
 # ---- results and tables
-
-@pytest.mark.parametrize("value, text", [
-    (1 / 3, "0.3333"), (-0.0, "0"), (3, "3"), (True, "True"), ("a", "'a'"), ([1.0, 2.5], "[1, 2.5]"),
-    ([1, 2, 3, 4], "[1, 2, 3, 4]"), (np.arange(5), "<array (5,)>"), (np.ones((2, 2)), "<(2, 2)>"),
-    (np.float32(0.5), "0.5"), (123456.0, "1.235e+05"), ((), "[]")])
-def test_short_print(value, text):
-    assert core.short(value) == text
-
 
 @core.result
 class Record(core.Result):
