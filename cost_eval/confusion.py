@@ -139,6 +139,14 @@ class ConfusionCounts(_Counts):
         ------
         ValueError
             Unless the decisions are the classes (or there are two of each), and `positive` is one of them.
+
+        Examples
+        --------
+        >>> counts = ConfusionCounts([[5, 1], [2, 3]], classes=["well", "ill"], decisions=["home", "treat"])
+        >>> counts.binary()
+        BinaryCounts(tp=3, fp=1, fn=2, tn=5)
+        >>> counts.binary("well")
+        BinaryCounts(tp=5, fp=2, fn=1, tn=3)
         """
         same_labels = set(self.classes) == set(self.decisions)
         if not same_labels and self.shape[-2:] != (2, 2):

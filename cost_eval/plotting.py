@@ -76,8 +76,10 @@ def contrast(color: Any, ground: Any = "white") -> float:
 
     Examples
     --------
-    >>> contrast("black"), contrast("white")
-    (21.0, 1.0)
+    >>> contrast("black"), contrast("white"), contrast("red") == contrast("white", "red")
+    (21.0, 1.0, True)
+    >>> [round(contrast(color), 2) for color in ("#767676", "#595959", "red", "blue", "lime", "#0a0a0a")]
+    [4.54, 7.0, 4.0, 8.59, 1.37, 19.8]
     """
     light, dark = sorted((_luminance(color), _luminance(ground)), reverse=True)
     return (light + 0.05) / (dark + 0.05)

@@ -185,9 +185,6 @@ def test_binary_view():
     assert counts.binary() == BinaryCounts(0, 1, 1, 1) and counts.binary("ill") == BinaryCounts(1, 1, 1, 0)
     three = ConfusionCounts(np.arange(9).reshape(3, 3), classes="abc", decisions="cab")
     assert three.binary("b") == BinaryCounts(tp=5, fp=2 + 8, fn=3 + 4, tn=0 + 1 + 6 + 7)
-    named = ConfusionCounts([[5, 1], [2, 3]], classes=["well", "ill"], decisions=["home", "treat"])
-    assert named.binary() == named.binary("ill") == BinaryCounts(tp=3, fp=1, fn=2, tn=5)
-    assert named.binary("well") == BinaryCounts(tp=5, fp=2, fn=1, tn=3)
 
 
 def test_losses_are_the_counts_in_another_order():

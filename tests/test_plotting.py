@@ -14,14 +14,8 @@ import pytest
 
 import cost_eval
 from cost_eval import plotting
-from cost_eval.plotting import COLORS, DASHES, LINES, contrast, ensure_axes, explorer, for_page, live_figure
+from cost_eval.plotting import COLORS, DASHES, LINES, ensure_axes, explorer, for_page, live_figure
 from cost_eval.plotting import slider, use_style
-
-
-@pytest.fixture(autouse=True)
-def as_it_was():
-    with matplotlib.rc_context():
-        yield
 
 
 def test_lines_differ_without_colour():
@@ -36,13 +30,6 @@ def test_lines_differ_without_colour():
     assert not ax.spines["top"].get_visible() and ax.figure.get_layout_engine() is not None
     assert ensure_axes(ax) is ax and ensure_axes().figure is not ax.figure
     assert [tuple(one.figure.get_size_inches()) for one in (ax, ensure_axes())] == [(4, 3), (4.9, 3.2)]
-
-
-@pytest.mark.parametrize("color, expected", [("#767676", 4.54), ("#595959", 7.00), ("red", 4.00),
-                                             ("blue", 8.59), ("lime", 1.37), ("#0a0a0a", 19.8)])
-def test_contrast_on_white_is_the_one_of_the_tables(color, expected):
-    "As accessibility checkers give it."
-    assert contrast(color) == contrast("white", color) == pytest.approx(expected, abs=.005)
 
 
 # Live figures
