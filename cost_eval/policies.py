@@ -37,7 +37,6 @@ from cost_eval.core import (
     check_capacity,
     check_choice,
     check_integer,
-    check_posteriors,
     check_scores,
     check_weights,
     code_of,
@@ -48,10 +47,10 @@ from cost_eval.core import (
     numbered,
     numbers,
     objects,
-    order_of,
     positions,
     pandas,
     result,
+    same_rows,
     short,
     written,
 )
@@ -86,6 +85,7 @@ from cost_eval.samples import (
     Samples,
     Scores,
     not_gained,
+    read_model,
     read_samples,
     refuse_told,
 )
@@ -731,6 +731,7 @@ def _fit(rows: Samples, how: _How, some: Any = None) -> tuple[dict, bool]:
         "by": "label" if how.kind == "decisions" else _BY.get(how.rule, BY_COST),
         **dict.fromkeys(_ENDS),
         "calibration": known,
+        "stated_at": None if (said := getattr(model, "priors", None)) is None else said.tolist(),
         "right_at": None if at is None else np.asarray(at, float).tolist(),
         "priors": (rows.shares if how.priors is None else how.priors).tolist(),
         "costs": costs.array.tolist(),
@@ -765,11 +766,11 @@ def _shown(rows: Samples, how: _How, content: dict) -> dict:
     if least is None:
         return content | dict.fromkeys(_ENDS)
     if how.rule == "bayes":
-        right = how.at if how.at is not None else np.array(content["priors"])
-        gain = rows.costs.array * (np.array(content["priors"]) / np.where(right > 0, right, 1))[:, None]
+        moved = 1 if how.at is None else np.array(content["priors"]) / np.where(how.at > 0, how.at, np.inf)
+        gain = rows.costs.array * np.reshape(moved, (-1, 1))
         at = bayes_threshold(gain) if (np.ptp(gain, axis=1) > 0).any() else np.nan
     same = seen.max(initial=-np.inf, where=seen < least), seen.min(initial=np.inf, where=seen >= least)
-    if how.rule not in ("bayes", "tuned") or at != at:
+    if how.rule not in ("bayes", "tuned") or at != at or np.isinf(least):
         at = least
     at = min(at, same[1])  # what is within rounding of a cut is above it
     return content | dict(zip(_ENDS, map(_stored, (at, *same))))
@@ -1004,7 +1005,9 @@ class DecisionRule(Result):
         ------
         ValueError
             For missing values and unknown decisions, unless `otherwise` was declared for them; for missing
-            columns, values of another kind, and without costs where the rule was judged at each row's own.
+            columns, values of another kind, of other classes, or right at other priors than those that the
+            rule was fitted to; for costs of rows in another order, and without costs where the rule was
+            judged at each row's own.
 
         Warns
         -----
@@ -1013,7 +1016,7 @@ class DecisionRule(Result):
         """
         if costs is not None and self.content["by"] != BY_COST:
             raise ValueError(f"costs: decided by {self.content['by']}, without costs; use rule='calibrated'")
-        chosen, tied = self._decided(self._read(values), costs, capacity)
+        chosen, tied = self._decided(self._read(values, costs), costs, capacity)
         if many := self.look(values)["outside"]:
             ends = " to ".join(short(np.array(self.seen[end], float)) for end in ("low", "high"))
             warnings.warn(f"{many} rows lie outside {ends}, where the rule was fitted.", stacklevel=2)
@@ -1034,7 +1037,7 @@ class DecisionRule(Result):
         ndarray
             (N,) columns of the costs
         """
-        return self._decided(self._read(values), costs)[0]
+        return self._decided(self._read(values, costs), costs)[0]
 
     def _decided(self, x: np.ndarray, costs: Costs | None, capacity: float | None = None) -> tuple:
         "Columns of the costs, and whether the capacity ends among equal cases."
@@ -1078,7 +1081,7 @@ class DecisionRule(Result):
             probability after calibration and at the deployment's priors, what each decision is expected to
             cost, and the decision. NaN where the rule does not look at it
         """
-        x = self._read(values)
+        x = self._read(values, costs)
         chosen, _ = self._decided(x, costs, capacity)
         of_class = [""] if len(self.classes) == 2 else [f" {label}" for label in self.classes]
         stated = self._seen_as(x).reshape(len(x), -1)
@@ -1138,8 +1141,7 @@ class DecisionRule(Result):
             For a file of a later release, and for what is no rule or lacks a part of one.
         """
         content = read_rule(path)
-        missing = [part for part in _PARTS if part not in content]
-        if missing:
+        if missing := sorted(_PARTS - content.keys()):
             raise ValueError(f"path: a damaged rule, without {missing}; write it again, rule.to_json(path)")
         return cls(content)
 
@@ -1166,17 +1168,21 @@ class DecisionRule(Result):
             said.append("a case costs {cost:.4g} ({low:.4g} to {high:.4g})".format(**self.expected))
         return f"<{', '.join(said)}>"
 
-    def _read(self, values: Any) -> np.ndarray:
+    def _read(self, values: Any, costs: Any = None) -> np.ndarray:
         "Values as `run_rule` takes them, checked and in the order of the classes; NaN where one is missing."
-        names, classes, K = None, list(self.classes), len(self.classes)
+        same_rows(values=values, costs=costs)
+        names, said, classes, K = None, None, list(self.classes), len(self.classes)
         if isinstance(values, (Decisions, Posteriors, Scores)):
             if values.kind != self.kind:
                 raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
-            names, values = getattr(values, "classes", None), values.values
+            names, said = (getattr(values, part, None) for part in ("classes", "priors"))
+            values = values.values
         if self.kind != "posteriors":
             column = check_1d(values, "values")
             return column if self.kind == "decisions" else numbers(column, "values")
         if hasattr(values, "columns"):
+            if names is not None:
+                raise ValueError("values: a frame names its columns itself; give its values, or no classes=")
             columns = list(values.columns)
             place = positions(objects(self.classes), columns)
             if place is None and columns != list(range(K)):
@@ -1185,23 +1191,25 @@ class DecisionRule(Result):
             own = columns if place is None else [columns[k] for k in place]
             values = np.column_stack([numbers(values[column], "values") for column in own])
         x = numbers(values, "values")
-        if x.ndim == 1 and K == 2:
-            turned = names is not None and [*map(written, names)] == [written(classes[0])]
-            x = 1 - x if turned else x
-            if len(beyond := np.flatnonzero((x < 0) | (x > 1))):
-                row = beyond[0]
-                raise ValueError(f"values: {x[row]:g} in row {row} is not a probability; give one in [0, 1]")
-            return x
-        if x.ndim != 2 or x.shape[1] != K:
+        if x.shape[1:] != (() if x.ndim == 1 and K == 2 else (K,)):
             raise ValueError(f"values: a column for each of {classes} is needed, got shape {x.shape}")
-        if names is None and in_order(classes) != classes:
+        if x.ndim == 2 and names is None and in_order(classes) != classes:
             either = f"Posteriors(numpy.asarray(values), classes={classes}) or classes={in_order(classes)}"
             raise ValueError(f"values: columns without names may stand in two orders; say which, {either}")
-        if names is not None:
-            x = x[:, order_of(tuple(names), self.classes, "values", "the rule", "classes")]
-        lost = np.isnan(x).any(1)[:, None]
-        check_posteriors(np.where(lost, 1 / K, x), K, name="values")
-        return np.where(lost, np.nan, x)
+        lost = np.isnan(x) if x.ndim == 1 else np.isnan(x).any(1, keepdims=True)
+        given = Posteriors(np.where(lost, 1 / K, x), classes=names, priors=said)
+        read = read_model(given, "values", self.costs, len(x))
+        self._check_right_at(read.priors)
+        return np.where(lost, np.nan, read.values[:, 1] if x.ndim == 1 else read.values)
+
+    def _check_right_at(self, said: np.ndarray | None):
+        "`ValueError` for posteriors that are right at other shares than those the rule was fitted to."
+        content = self.content
+        at = content.get("stated_at") or content["right_at"] or content["priors"]
+        if said is not None and "stated_at" in content and not np.allclose(said, at):
+            here, there = (dict(zip(self.classes, shares)) for shares in (said.tolist(), at))
+            ways = f"give shift_priors(frame, {here}, {there}), a column for each class"
+            raise ValueError(f"values: right at other priors than those that the rule was fitted to; {ways}")
 
     def _seen_as(self, x: np.ndarray) -> np.ndarray:
         "What a threshold cuts: (N,) of two classes, else (N, K)."
@@ -1217,7 +1225,8 @@ class DecisionRule(Result):
         return table.array
 
 
-_PARTS = {"model", "rule", "values", "classes", "decisions", "priors", "costs", "by", "threshold", "seen"}
+_PARTS = {"model", "rule", "values", "classes", "decisions", "priors", "costs", "by", "seen", *_ENDS}
+_PARTS |= {"own_costs", "calibration", "right_at", "over_folds", "capacity", "otherwise", "expected", "made"}
 _TIED = "The capacity ends among equal cases: those that stand first were taken."
 
 
@@ -1326,7 +1335,7 @@ def rule_of(
     <DecisionRule 'm', tuned, 1 for at most 1 rows decided together>
     """
     kept = samples.counting
-    folds = folds if folds is None else check_1d(folds, "folds", len(samples))[kept]
+    folds = folds if folds is None else check_1d(samples.meet("folds", folds), "folds", len(samples))[kept]
     samples = samples.take(kept)
     decided = _content(samples, name, rule, **asked)
     decisions, content = decided["decisions"], {"schema": SCHEMA, "version": VERSION, **decided}

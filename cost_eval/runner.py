@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import cheapest, check_capacity, even, written
+from .core import cheapest, check_capacity, even, same_rows, written
 
 # %% ../nbs/06_runner.ipynb #run005
 SCHEMA, VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
@@ -98,7 +98,8 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     ------
     ValueError
         For a missing value (NaN) or an unknown decision, where the rule names no decision for it, without
-        costs where the rule was judged at each row's own, and for a capacity that cannot be kept.
+        costs where the rule was judged at each row's own, for costs whose index has the rows in another
+        order, and for a capacity that cannot be kept.
 
     Examples
     --------
@@ -107,6 +108,7 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     >>> run_rule(cut, [2, 3]).tolist()
     ['wait', 'treat']
     """
+    same_rows(values=values, costs=costs)
     chosen, labels = decided(content, values, costs)[0], content["decisions"]
     same_type = len({type(label) for label in labels}) == 1
     return np.array(labels, None if same_type else object)[chosen]
@@ -136,18 +138,19 @@ def decided(content: dict, values: Any, costs: Any = None) -> tuple[np.ndarray, 
     try:
         chosen = chosen_by(content, values, costs)
         by_costs = costs is None and content["own_costs"] and content["by"] == BY_COST
+        otherwise, capacity = content["otherwise"], content["capacity"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(f"content, values, costs: no rule, values or costs: {error!r}") from None
     if by_costs:
         raise ValueError("costs: judged at each row's own costs; give these, or costs=rule.costs")
     lost = np.flatnonzero(chosen < 0)
-    if len(lost) and content["otherwise"] is None:
+    if len(lost) and otherwise is None:
         raise ValueError(
             f"values: {values[lost[0]]} in row {lost[0]} ({len(lost)} such rows); repair or drop them, or "
             "declare a decision for them when the rule is made: otherwise="
         )
-    chosen[lost] = content["decisions"].index(content["otherwise"]) if len(lost) else 0
-    return (chosen, False) if content["capacity"] is None else _listed(content, chosen, values, costs)
+    chosen[lost] = content["decisions"].index(otherwise) if len(lost) else 0
+    return (chosen, False) if capacity is None else _listed(content, chosen, values, costs)
 
 
 def chosen_by(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
@@ -234,10 +237,10 @@ def believed(rule: dict, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             p = np.exp(logs - logs.max(0))
             p = p / p.sum(0)
     if rule["right_at"] is not None:  # moved from these shares of the classes to the priors
-        at = np.array(rule["right_at"])
-        p = p * np.where(at > 0, np.array(rule["priors"]) / np.where(at > 0, at, 1), 0)[:, None]
+        at, priors = np.array(rule["right_at"]), np.array(rule["priors"])[:, None]
+        p = p * (priors / np.where(at > 0, at, np.inf)[:, None])
         total = p.sum(0)
-        p = p / np.where(total > 0, total, 1)
+        p = np.where(total > 0, p / np.where(total > 0, total, 1), priors)  # certain of what is not there
     return p.T, eps
 
 

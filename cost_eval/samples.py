@@ -12,7 +12,8 @@ from .core import DataFrame, Frame, Labels, Matrix, Model, Priors, Vector
 
 # %% auto #0
 __all__ = ['Decisions', 'Posteriors', 'Scores', 'Samples', 'read_samples', 'Labelled', 'labelled_rows', 'not_gained',
-           'told_by_costs', 'refuse_told', 'long_form', 'Columns', 'read_table', 'read_file', 'example_frame']
+           'told_by_costs', 'refuse_told', 'read_model', 'long_form', 'Columns', 'read_table', 'read_file',
+           'example_frame']
 
 # %% ../nbs/06_samples.ipynb #smp005
 import hashlib
@@ -440,7 +441,7 @@ def read_samples(
     for name, given in named.items():
         argument = f"models[{name!r}]"
         keys.meet(argument, given)
-        model = read[name] = _read_model(given, argument, single, len(y))
+        model = read[name] = read_model(given, argument, single, len(y))
         _refuse_unnamed(given, model, argument, y, single)
         _refuse_other_class(name, given, model, named, single)
         if origin == "frame" and positive is None:
@@ -983,8 +984,35 @@ def _refuse_estimator(given, argument: str):
 
 # %% ../nbs/06_samples.ipynb #smp039
 #| code-fold: true
-def _read_model(given, argument: str, costs: CostMatrix, n: int):
-    "A model as codes of decisions, (N, K) posteriors or (N,) floats, in the order of the costs."
+def read_model(given: Any, argument: str, costs: CostMatrix, n: int) -> Any:
+    """What one model hands over, in the order of the costs: of many samples, or of new ones for its rule.
+
+    Parameters
+    ----------
+    given : array_like, DataFrame, Decisions, Posteriors or Scores
+        with a row for each sample
+    argument : str
+        what it is called in an error
+    costs : CostMatrix
+        (K, M), with the labels
+    n : int
+        how many samples there are
+
+    Returns
+    -------
+    Decisions, Posteriors or Scores
+        codes of decisions, (N, K) posteriors with the shares at which they are right, or (N,) floats
+
+    Raises
+    ------
+    ValueError
+        For values that are missing, of other classes or of another number of samples.
+
+    Examples
+    --------
+    >>> read_model([0.2, 0.9], "m", CostMatrix.binary(fp=1, fn=5), 2).values.round(1).tolist()
+    [[0.8, 0.2], [0.1, 0.9]]
+    """
     kind, values = type(given) if isinstance(given, _KINDS) else None, _values(given)
     _refuse_estimator(values, argument)
     if isinstance(values, Mapping):
@@ -1047,6 +1075,7 @@ def _are_numbers(labels) -> bool:
 
 def _read_probability(p: np.ndarray, given, argument: str, costs: CostMatrix) -> Posteriors:
     "Posteriors of two classes from that of one."
+    p = _rounded(p)
     if p.min(initial=0) < 0 or p.max(initial=0) > 1:
         ways = "divide percentages by 100, a score is Scores(...)"
         raise ValueError(f"{argument}: {p.min():g} to {p.max():g}, but probabilities lie in [0, 1]; {ways}")
@@ -1058,6 +1087,12 @@ def _read_probability(p: np.ndarray, given, argument: str, costs: CostMatrix) ->
         raise ValueError(f"{argument}: the one class whose probability this is {got}")
     p = p if place[0] else 1 - p
     return Posteriors(np.column_stack([1 - p, p]), priors=_right_at(given, argument, costs))
+
+
+def _rounded(p: np.ndarray) -> np.ndarray:
+    "Probabilities, what rounding left beyond 0 or 1 put on that end."
+    near = p.dtype.kind == "f" and np.abs(p - 0.5).max(initial=0) <= 0.5 + 1e-6
+    return p.clip(0, 1) if near else p
 
 
 def _read_table(given, argument: str, costs: CostMatrix, n: int) -> Posteriors:
@@ -1072,7 +1107,7 @@ def _read_table(given, argument: str, costs: CostMatrix, n: int) -> Posteriors:
         ways = "a row for each sample is needed, numpy.transpose(values) of columns"
         several = "of several models {'a': values[0], ...}"
         raise ValueError(f"{argument}: {len(table)} rows, but y_true has {n}; {ways}; {several}")
-    p = check_posteriors(table, len(costs.classes), name=argument)
+    p = check_posteriors(_rounded(table), len(costs.classes), name=argument)
     return Posteriors(p, priors=_right_at(given, argument, costs))
 
 # %% ../nbs/06_samples.ipynb #smp041
@@ -1086,6 +1121,7 @@ def _kind_of(array: np.ndarray, costs: CostMatrix) -> type:
     for labels in (own, coded):  # a glance saves a search
         if len(labels) and np.isin(array[:100], labels).all() and np.isin(array, labels).all():
             return Decisions
+    array = _rounded(array)
     return Posteriors if array.min() >= 0 and array.max() <= 1 else Scores
 
 

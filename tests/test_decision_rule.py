@@ -137,6 +137,14 @@ def test_the_threshold_is_the_least_value_that_is_decided_positive(case):
         assert (rule.threshold, rule.same_from) == (1, 0)
 
 
+def test_classes_without_rows_and_without_prior_and_shares_that_are_stated():
+    rules = [fit_rule([k] * 30, [.05, .1, .3] * 10, [[0, 1], [5, 0]], rule="bayes") for k in (0, 1)]
+    assert [rule.threshold for rule in rules] == pytest.approx([1 / 6] * 2)
+    never = fit_rule(Y, P * (1 + 2**-52) / P.max(), [[0, 1], [5, 0]], rule="bayes", priors=0)  # 1, rounded up
+    assert never.threshold == np.inf and not never.columns([.5, 1, 1 + 2**-52]).any()
+    fit_rule(L, Posteriors(P, priors=.5), COSTS).decide(Posteriors(P, priors=[.5, .5]))  # as it was fitted
+
+
 def test_the_threshold_over_folds_is_that_of_each_complement():
     samples, fold = read_samples(L, Scores(S), COSTS), np.arange(N) % 4
     apart = [rule_of(samples.take(fold != k), "model", rule="tuned").threshold for k in range(4)]
@@ -183,20 +191,23 @@ def reads(*left_out, **change):
     return call
 
 
-WHOLE = fitted("scores, calibrated")[1].to_json()
+WHOLE, PEOPLE = fitted("scores, calibrated")[1].to_json(), pd.Series(P, np.arange(N) + 7)
 test_what_cannot_be_decided_read_or_made_is_refused = refuses({
     "NaN": (decides("posteriors, bayes", [.2, np.nan]), r"values: nan in row 1 \(1 such rows\).*otherwise="),
-    "a column": (decides("three, abstain", pd.DataFrame(P3[:, :2], columns=[0, 2])),
-                 r"values: columns \[0, 2\], but one for each of \[0, 1, 2\]"),
+    "a column": (decides("three, abstain", pd.DataFrame(P3[:, :2])), r"columns \[0, 1\], .* of \[0, 1, 2\]"),
     "columns": (decides("three, abstain", P3[:, :2]), r"values: a column for each of \[0, 1, 2\]"),
     "a decision": (decides("decisions", ["wait", "wait", "send"]), "values: send in row 2"),
     "text": (decides("scores, tuned", ["a"]), "values: expected numbers"),
-    "percent": (decides("posteriors, bayes", [.2, 20.]), "values: 20 in row 1 is not a probability"),
+    "percent": (decides("posteriors, bayes", [.2, 20.]), "values: 0.2 to 20, .*divide percentages"),
+    "whose class": (decides("posteriors, bayes", Posteriors(P, classes=["no"])), r"values: .* got \['no'\]"),
+    "named twice": (decides("three, abstain", Posteriors(pd.DataFrame(P3), classes=[2, 1, 0])), "names its"),
+    "elsewhere": (decides("posteriors, calibrated", Posteriors(P, priors=.5)), r"give shift_priors\(frame"),
     "no distribution": (decides("three, abstain", P3 * 2), "values: row 0 sums to"),
     "another kind": (decides("posteriors, bayes", Scores(S)), "values: scores, .* fitted to posteriors"),
     "no costs": (decides("each row's costs", P), "costs: judged at each row's own costs"),
-    "costs of others": (decides("each row's costs", P, costs=ExampleCosts(fp=1, fn=[2., 3.])),
-                        "costs: of 2 rows, but there are 600 values"),
+    "costs of others": (decides("each row's costs", P, costs={"fp": 1, "fn": [2., 3.]}), "costs: of 2 rows"),
+    "turned": (decides("each row's costs", PEOPLE, costs={"fp": 1, "fn": PEOPLE[::-1]}), "of values in"),
+    "folds turned": (lambda: fit_rule(PEOPLE > .5, P, THREE.array[:2, :2], folds=PEOPLE[::-1]), "folds: its"),
     "costs of a cut": (decides("scores, tuned", S, costs={"fp": 1, "fn": LOW}), "costs: decided by cut"),
     "a queue of three": (decides("three, abstain", P3, capacity=5), "capacity: limits the second of two"),
     "half a call": (decides("posteriors, bayes", P, capacity=2.5), "capacity: .*whole number"),
@@ -205,10 +216,9 @@ test_what_cannot_be_decided_read_or_made_is_refused = refuses({
     "half a call, read": (reads(capacity=2.5), "capacity: must be a whole number"),
     "one or all, read": (reads(capacity=1.), "may be one sample or all"),
     "own costs, read": (reads(own_costs=True), "judged at each row's own costs"),
-    "another version": (reads(version=9), "a rule of version 9"),
-    "another file": (reads(schema="no"), "no rule"),
+    "another version": (reads(version=9), "of version 9"), "another file": (reads(schema="no"), "no rule"),
     "NaN, read": (reads(costs=[[0, 1], [5, np.nan]]), "NaN is no number"),
-    "without costs": (reads("costs"), "damaged rule, without .'costs'.; write it again"),
+    "without costs": (reads("costs", "capacity"), "without .'capacity', 'costs'.; write it again"),
     "no such file": (lambda: DecisionRule.from_json("no/such.json"), "no such file"),
     "half a file": (lambda: DecisionRule.from_json(WHOLE[:200]), "not complete JSON"),
     "a number": (lambda: DecisionRule.from_json(5), "path: a path or the text"),

@@ -102,19 +102,15 @@ test_what_no_rule_or_capacity_is_for_is_refused = refuses({
                         "costs: of 2 samples"),
     "many folds": (lambda: stratified_folds([0, 1, 0, 1, 0], 4, clusters=[1, 1, 2, 2, 3]),
                    "folds: must be from 2 to 3, got 4; at most one per cluster"),
-    "parted clusters": (lambda: decide(P, Y, COSTS, folds=np.arange(N) % 2, clusters=np.arange(N) // 2),
-                        "folds: they part the cluster of sample"),
-    "a class in one fold": (lambda: decide(P, Y, COSTS, folds=np.where(Y == 1, 1, 0)),
-                            "samples: a class has no sample where 'calibrated' is fitted; give folds"),
+    "parted clusters": (lambda: decide(P, Y, COSTS, folds=Y, clusters=np.arange(N) // 2), "part the cluster"),
+    "a class in one fold": (lambda: decide(P, Y, COSTS, folds=Y), "where 'calibrated' is fitted; give folds"),
     "one class": (lambda: isotonic_steps(S, np.zeros(N, int)), "both classes"),
 
     "more calls than rows": (lambda: decide(P, Y, COSTS, capacity=N + 1), f"from 0 to {N}, got {N + 1}"),
     "calls of three": (lambda: decide(P3, Y3, THREE, capacity=3), "capacity: limits the second of two"),
     "calls of nobody": (lambda: decide(P, Y, COSTS, capacity=0), "capacity: 0 leaves no choice"),
-    "a queue of decisions": (lambda: CrossFit(read_samples(Y, {"d": S > 0}, COSTS)).queue("d"),
-                             "model: 'd': decisions have no order"),
-    "posteriors of nowhere": (lambda: decide(Posteriors(P, priors=[.3, .3]), Y, COSTS, rule="bayes"),
-                              "sum to 0.6"),
+    "a queue of decisions": (lambda: CrossFit(read_samples(Y, S > 0, COSTS)).queue("model"), "have no order"),
+    "nowhere": (lambda: decide(Posteriors(P, priors=[.3, .3]), Y, COSTS, rule="bayes"), "sum to 0.6"),
 })
 
 

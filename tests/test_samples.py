@@ -40,8 +40,7 @@ def one(models, y=Y, costs=PLAIN, **options):
 LABELS = {"booleans": Y == 1, "text": Y.astype(str), "objects": Y.astype(object), "a list": Y.tolist(),
           "unsigned": Y.astype(np.uint8), "nullable": pd.Series(Y, dtype="Int64"),
           "nullable booleans": pd.Series(Y == 1, dtype="boolean"),
-          "categories": pd.Series(Y).astype("category"),
-          "strings": pd.Series(Y.astype(str), dtype="string")}
+          "categories": pd.Series(Y).astype("category"), "strings": pd.Series(Y.astype(str), dtype="string")}
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -207,8 +206,7 @@ test_rows_in_another_order_are_refused = refuses({
     "a missing id": (meets(ids=[*IDS[:-1], None]), "ids: 1 of 120 values are missing, .* position 119"),
     "costs": (meets(costs=ExampleCosts(fp=1, fn=AMOUNT), ids=IDS), "costs: " + ORDER % "ids"),
     "a column of costs": (meets(costs={"fp": 1, "fn": AMOUNT}, ids=IDS), r"costs\['fn'\]: " + ORDER % "ids"),
-    "folds": (lambda: evaluate(Y, {"a": P}, PLAIN, ids=IDS, folds=(AMOUNT > 1.5) * 1),
-              "folds: " + ORDER % "y_true"),
+    "folds": (lambda: evaluate(Y, P, PLAIN, ids=IDS, folds=AMOUNT > 1.5), "folds: " + ORDER % "y_true"),
 })
 
 
