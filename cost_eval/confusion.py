@@ -52,13 +52,12 @@ class _Counts(LabelledTable):
         self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
     ) -> None:
         values, rows, columns = labelled(array, "array")
-        if classes is None and decisions is None:
-            classes, decisions = rows, columns
         shape = np.shape(values)[-3:] if self.decision_axes == 2 else None
         if shape is not None and (len(shape) < 3 or shape[1] != shape[2]):
             form = "(..., K, M, M), true class x first x second decision"
             raise ValueError(f"array: expected shape {form}, got {np.shape(values)}")
-        super().__init__(check_counts(values, shape, "array"), classes=classes, decisions=decisions)
+        values, own = check_counts(values, shape, "array"), (rows, columns)
+        super().__init__(values, classes=classes, decisions=decisions, own=own)
 
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, type(self)):
