@@ -127,7 +127,7 @@ class CostMatrix(LabelledTable):
         array = self.array - self.array.min(1, keepdims=True)
         return type(self)(array, classes=self.classes, decisions=self.decisions)
 
-    def with_abstain(self, cost: Numbers, label: Any = "abstain") -> "CostMatrix":
+    def with_abstain(self, cost: Numbers | Mapping[Any, float], label: Any = "abstain") -> "CostMatrix":
         """The matrix with one more decision (Ferrer 2025, eq. 30).
 
         Parameters
@@ -245,7 +245,7 @@ class CostMatrix(LabelledTable):
 
         Parameters
         ----------
-        utilities : array_like, DataFrame or mapping
+        utilities : array_like or DataFrame
             (K, M), higher is better; a frame has classes in its rows
         classes, decisions : sequence, optional
             labels

@@ -712,7 +712,8 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
     vertices = hull_vertices(curve.counts)
     tp, fp = curve.counts.tp[vertices], curve.counts.fp[vertices]
     share = np.diff(tp) / np.diff(tp + fp)
-    fp_loss, fn_loss = w_fp * (costs[..., 0, 1] - costs[..., 0, 0]), w_fn * (costs[..., 1, 0] - costs[..., 1, 1])
+    fp_loss = w_fp * (costs[..., 0, 1] - costs[..., 0, 0])
+    fn_loss = w_fn * (costs[..., 1, 0] - costs[..., 1, 1])
     best = vertices[np.searchsorted(-share, -_threshold(fp_loss, fn_loss))]  # how many shares exceed it
     whole = np.argmax(curve.counts.fp == curve.counts.fp[-1])  # where only negatives count
     return np.where((fp_loss < 0) & (fn_loss == 0), whole, best)[()]

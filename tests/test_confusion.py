@@ -254,8 +254,7 @@ def test_costs_of_rows_keep_their_index():
     assert OWED[2] == CostMatrix.binary(fp=1, fn=20)
 
 
-@pytest.mark.parametrize("call", [
-    lambda index: losses(pd.Series([0, 1] * 3, index), [1, 0] * 3, OWED),
+@pytest.mark.parametrize("call", [lambda index: losses(pd.Series([0, 1] * 3, index), [1, 0] * 3, OWED),
     lambda index: OWED[pd.Series([True, False] * 3, index)].array,
     lambda index: OWED.mean(pd.Series(1., index)).array,
     lambda index: ce.isotonic_steps(AMOUNT, pd.Series([0, 1] * 3, index))[2],

@@ -110,8 +110,7 @@ WRONG = {  # argument: values that are wrong, or how they are made of the right 
     **dict.fromkeys(("counts", "counts_a", "counts_b", "joint", "probabilities"), COUNTS),
     **dict.fromkeys(("losses", "losses_a", "losses_b"), LOSSES),
     "costs": [lambda good: with_entry(NAN, (0, 1))(ce.as_costs(good)), lambda good: with_entry(INF, (0,
-        1))(ce.as_costs(good)),
-              "much", 5, lambda good: np.ones(5), lambda good: [[0, 1], [1]],
+        1))(ce.as_costs(good)), "much", 5, lambda good: np.ones(5), lambda good: [[0, 1], [1]],
               lambda good: {"fp": 1}, lambda good: np.ones((N, 4)) * [1, 5, 0, .5]],
     "priors": [[.5, .6], [.2, .3, .5], [-.5, 1.5], [NAN, 1], {"a": .5, "b": .5}, 25],
 }
@@ -364,8 +363,7 @@ def test_what_messages_advise_works_and_does_no_harm(case, messages):
     given = {**vars(cost_eval.api), **globals(), "numpy": np, "pandas": pd, "y_true": pd.Series(Y, IDS),
              "ids": IDS, "j": 1,
              **dict.fromkeys(CALLED, wrong), **{kind: getattr(ce, kind) for kind in ("Posteriors",
-                 "CostMatrix", "ExampleCosts",
-                                                                                     "losses")}}
+                 "CostMatrix", "ExampleCosts", "losses")}}
     found, want = call(eval(filled[0] if filled else advice, given)), call(right)
     assert np.allclose(found, want) if isinstance(want, (list, float, np.ndarray)) else same(found, want)
 
