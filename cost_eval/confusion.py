@@ -47,6 +47,7 @@ class _Counts(LabelledTable):
     "What tables of counts have in common."
 
     __slots__ = ()
+    numbers_are_names = True
 
     def __init__(
         self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
@@ -82,7 +83,7 @@ class ConfusionCounts(_Counts):
     array : array_like
         (..., K, M) counts, true class in rows; finite and at least 0
     classes : sequence, optional
-        K distinct labels of the rows; default 0..K-1
+        K distinct labels of the rows, which are put in this order; default: the table's own, or 0..K-1
     decisions : sequence, optional
         M distinct labels of the columns; default: the classes if M = K, else 0..M-1
 

@@ -789,10 +789,11 @@ class LabelledTable:
     classes: tuple
     decisions: tuple
     decision_axes = 1
+    numbers_are_names = False
 
     def __init__(self, array, *, classes=None, decisions=None, own=(None, None)):
         if own[0] is not None:
-            array, classes, decisions = _relabelled(array, own, classes, decisions, self.decision_axes)
+            array, classes, decisions = self._relabelled(array, own, classes, decisions)
         array = np.array(array)
         classes = check_labels(classes, array.shape[-1 - self.decision_axes], "classes", "rows")
         if decisions is None and array.shape[-1] == len(classes):
@@ -801,6 +802,18 @@ class LabelledTable:
         array.flags.writeable = False
         for name, value in (("array", array), ("classes", classes), ("decisions", decisions)):
             object.__setattr__(self, name, value)
+
+    def _relabelled(self, array, own, classes, decisions) -> tuple:
+        """An array and its labels: `own` where none are given; those in another order turn it, unless they
+        only count.
+        """
+        classes = own[0] if classes is None else tuple(label_list(classes, "classes"))
+        if decisions is None:
+            decisions = own[1] if own[0] != own[1] else classes
+        decisions = tuple(label_list(decisions, "decisions"))
+        named = [old if self.numbers_are_names or old != tuple(range(len(old))) else () for old in own]
+        wanted = [new if set(new) == set(old) else None for old, new in zip(named, (classes, decisions))]
+        return reordered(array, own, wanted, "array", "those given", self.decision_axes), classes, decisions
 
     def __setattr__(self, name, *value):
         raise AttributeError(f"{type(self).__name__} is read-only; make a new one")
@@ -897,16 +910,6 @@ def reordered(table: np.ndarray, labels, wanted, name: str, other: str, decision
 
 
 _AXES = "classes", "decisions"
-
-
-def _relabelled(table, own, classes, decisions, axes: int) -> tuple:
-    "A table that has labels, turned where they are asked for in another order; `own` where none are given."
-    classes = own[0] if classes is None else tuple(label_list(classes, "classes"))
-    if decisions is None:
-        decisions = own[1] if own[0] != own[1] else classes
-    decisions = tuple(label_list(decisions, "decisions"))
-    kept = [new if set(new) == set(old) else old for old, new in zip(own, (classes, decisions))]
-    return reordered(table, own, kept, "array", "those given", axes), classes, decisions
 
 
 def aligned(counts, costs, *, joint: bool = False, name: str = "counts") -> tuple[np.ndarray, np.ndarray]:

@@ -62,9 +62,9 @@ class CostMatrix(LabelledTable):
     costs : array_like
         (K, M) finite numbers in any unit, with at least two decisions one of which is wrong for some class
     classes : sequence, optional
-        K distinct labels; default 0..K-1
+        K distinct labels; default: those of another `CostMatrix`, or 0..K-1
     decisions : sequence, optional
-        M distinct labels; default: the classes if M = K, else 0..M-1
+        M distinct labels; default: those of another, or the classes if M = K, else 0..M-1
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ class ExampleCosts(LabelledTable):
         Parameters
         ----------
         costs : array_like or ExampleCosts
-            (N, K, M) finite numbers; of `ExampleCosts` the index stays
+            (N, K, M) finite numbers; of `ExampleCosts` the index stays, and the labels not given
         classes, decisions : sequence, optional
             labels; default 0..K-1, and the classes if M = K, else 0..M-1
 
