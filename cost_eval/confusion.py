@@ -47,7 +47,7 @@ class _Counts(LabelledTable):
     "What tables of counts have in common."
 
     __slots__ = ()
-    numbers_are_names = True
+    _numbers_are_names = True
 
     def __init__(
         self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None

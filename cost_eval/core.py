@@ -789,7 +789,7 @@ class LabelledTable:
     classes: tuple
     decisions: tuple
     decision_axes = 1
-    numbers_are_names = False
+    _numbers_are_names = False
 
     def __init__(self, array, *, classes=None, decisions=None, own=(None, None)):
         if own[0] is not None:
@@ -811,7 +811,7 @@ class LabelledTable:
         if decisions is None:
             decisions = own[1] if own[0] != own[1] else classes
         decisions = tuple(label_list(decisions, "decisions"))
-        named = [old if self.numbers_are_names or old != tuple(range(len(old))) else () for old in own]
+        named = [old if self._numbers_are_names or old != tuple(range(len(old))) else () for old in own]
         wanted = [new if set(new) == set(old) else None for old, new in zip(named, (classes, decisions))]
         return reordered(array, own, wanted, "array", "those given", self.decision_axes), classes, decisions
 
