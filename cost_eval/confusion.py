@@ -47,18 +47,18 @@ class _Counts(LabelledTable):
     "What tables of counts have in common."
 
     __slots__ = ()
+    _numbers_are_names = True
 
     def __init__(
         self, array: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
     ) -> None:
         values, rows, columns = labelled(array, "array")
-        if classes is None and decisions is None:
-            classes, decisions = rows, columns
         shape = np.shape(values)[-3:] if self.decision_axes == 2 else None
         if shape is not None and (len(shape) < 3 or shape[1] != shape[2]):
             form = "(..., K, M, M), true class x first x second decision"
             raise ValueError(f"array: expected shape {form}, got {np.shape(values)}")
-        super().__init__(check_counts(values, shape, "array"), classes=classes, decisions=decisions)
+        values, own = check_counts(values, shape, "array"), (rows, columns)
+        super().__init__(values, classes=classes, decisions=decisions, own=own)
 
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, type(self)):
@@ -83,7 +83,7 @@ class ConfusionCounts(_Counts):
     array : array_like
         (..., K, M) counts, true class in rows; finite and at least 0
     classes : sequence, optional
-        K distinct labels of the rows; default 0..K-1
+        K distinct labels of the rows, which are put in this order; default: the table's own, or 0..K-1
     decisions : sequence, optional
         M distinct labels of the columns; default: the classes if M = K, else 0..M-1
 

@@ -682,15 +682,17 @@ def label_list(given, name: str) -> list:
     return labels.tolist()
 
 
-def written(label) -> str:
-    """A label as it is written: 1 for 1.0, too.
+def written(label) -> Any:
+    """A label as it is written: 1 for 1.0, too. One that is missing is no word: None is not 'None'.
 
     Examples
     --------
-    >>> written(1.0), written(np.array([2.0])), written(0.5), written(True)
-    ('1', '2', '0.5', 'True')
+    >>> written(1.0), written(np.array([2.0])), written(0.5), written(True), written(None)
+    ('1', '2', '0.5', 'True', None)
     """
     label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+    if is_missing(label):
+        return label
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
@@ -932,8 +934,11 @@ class LabelledTable:
     classes: tuple
     decisions: tuple
     decision_axes = 1
+    _numbers_are_names = False
 
-    def __init__(self, array, *, classes=None, decisions=None):
+    def __init__(self, array, *, classes=None, decisions=None, own=(None, None)):
+        if own[0] is not None:
+            array, classes, decisions = self._relabelled(array, own, classes, decisions)
         array = np.array(array)
         classes = check_labels(classes, array.shape[-1 - self.decision_axes], "classes", "rows")
         if decisions is None and array.shape[-1] == len(classes):
@@ -942,6 +947,18 @@ class LabelledTable:
         array.flags.writeable = False
         for name, value in (("array", array), ("classes", classes), ("decisions", decisions)):
             object.__setattr__(self, name, value)
+
+    def _relabelled(self, array, own, classes, decisions) -> tuple:
+        """An array and its labels: `own` where none are given; those in another order turn it, unless they
+        only count.
+        """
+        classes = own[0] if classes is None else tuple(label_list(classes, "classes"))
+        if decisions is None:
+            decisions = own[1] if own[0] != own[1] else classes
+        decisions = tuple(label_list(decisions, "decisions"))
+        named = [old if self._numbers_are_names or old != tuple(range(len(old))) else () for old in own]
+        wanted = [new if set(new) == set(old) else None for old, new in zip(named, (classes, decisions))]
+        return reordered(array, own, wanted, "array", "those given", self.decision_axes), classes, decisions
 
     def __setattr__(self, name, *value):
         raise AttributeError(f"{type(self).__name__} is read-only; make a new one")
@@ -1292,6 +1309,15 @@ def cost_values(costs, name: str = "costs") -> np.ndarray:
     return values
 
 # %% ../nbs/00_core.ipynb #d6efa52a
+def by_class(values, classes, name: str) -> np.ndarray:
+    "Numbers; those of a mapping or a Series, which name classes, in the order of `classes` (0..K-1 if None)."
+    if not isinstance(values, Mapping) and not (hasattr(values, "index") and hasattr(values, "to_dict")):
+        return numbers(values, name)
+    named = dict(values)
+    wanted = range(len(named)) if classes is None else classes
+    return numbers(list(named.values()), name)[order_of(named, wanted, name, "the classes", "classes")]
+
+
 def check_priors(priors, K: int | None = None, *, classes=None, name: str = "priors") -> np.ndarray:
     """Class priors as a (..., K) float array, none negative, each row summing to 1 (within 1e-6).
 
@@ -1299,12 +1325,7 @@ def check_priors(priors, K: int | None = None, *, classes=None, name: str = "pri
     one number is the prior of the second of two classes.
     """
     K = len(classes) if K is None and classes is not None else K
-    if isinstance(priors, Mapping) or (hasattr(priors, "index") and hasattr(priors, "to_dict")):
-        priors = dict(priors)
-        wanted = tuple(range(len(priors) if K is None else K)) if classes is None else tuple(classes)
-        values = numbers(list(priors.values()), name)
-        priors = values[order_of(tuple(priors), wanted, name, "the classes", "classes")]
-    p = numbers(priors, name)
+    p = by_class(priors, range(K) if classes is None and K is not None else classes, name)
     if p.ndim == 0 and K is not None and K != 2:
         raise ValueError(f"{name}: one number is for two classes, there are {K}; give one each")
     if p.ndim == 0 and K == 2:

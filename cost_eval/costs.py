@@ -22,18 +22,21 @@ from cost_eval.core import (
     LabelledTable,
     Rows,
     blocks,
+    by_class,
     check_1d,
     check_addable,
     check_integer,
     check_labels,
     check_priors,
     check_range,
+    check_weights,
     columns_of,
     cost_table,
     cost_values,
     encode,
     ends_of_rows,
     frame_costs,
+    labelled,
     no_matrix,
     numbers,
     one_prior,
@@ -59,9 +62,9 @@ class CostMatrix(LabelledTable):
     costs : array_like
         (K, M) finite numbers in any unit, with at least two decisions one of which is wrong for some class
     classes : sequence, optional
-        K distinct labels; default 0..K-1
+        K distinct labels; default: those of another `CostMatrix`, or 0..K-1
     decisions : sequence, optional
-        M distinct labels; default: the classes if M = K, else 0..M-1
+        M distinct labels; default: those of another, or the classes if M = K, else 0..M-1
 
     Attributes
     ----------
@@ -87,12 +90,10 @@ class CostMatrix(LabelledTable):
     def __init__(
         self, costs: Matrix, *, classes: Labels | str | None = None, decisions: Labels | str | None = None
     ) -> None:
-        if isinstance(costs, CostMatrix) and classes is None and decisions is None:
-            classes, decisions = costs.classes, costs.decisions
         array = costs.array if isinstance(costs, LabelledTable) else cost_values(_plain_table(costs))
         if array.ndim != 2:
             raise ValueError(f"costs: a CostMatrix is one matrix, got shape {array.shape}; give an array")
-        super().__init__(array, classes=classes, decisions=decisions)
+        super().__init__(array, classes=classes, decisions=decisions, own=labelled(costs, "costs")[1:])
 
     @property
     def right(self) -> np.ndarray:
@@ -126,13 +127,13 @@ class CostMatrix(LabelledTable):
         array = self.array - self.array.min(1, keepdims=True)
         return type(self)(array, classes=self.classes, decisions=self.decisions)
 
-    def with_abstain(self, cost: Numbers, label: Any = "abstain") -> "CostMatrix":
+    def with_abstain(self, cost: Numbers | Mapping[Any, float], label: Any = "abstain") -> "CostMatrix":
         """The matrix with one more decision (Ferrer 2025, eq. 30).
 
         Parameters
         ----------
-        cost : float or array_like
-            what it costs: one number, or (K,) one per class
+        cost : float, array_like or mapping
+            what it costs: one number, or (K,) one per class; a mapping or a Series names the classes
         label : label, default "abstain"
             its name
 
@@ -146,7 +147,7 @@ class CostMatrix(LabelledTable):
         ValueError
             For a cost of another shape or a label that is taken.
         """
-        column = numbers(cost, "cost")
+        column = by_class(cost, self.classes, "cost")
         if column.shape not in ((), (len(self.classes),)):
             raise ValueError(f"cost: one number or one per class is needed, got shape {column.shape}")
         array = np.column_stack([self.array, np.broadcast_to(column, len(self.classes))])
@@ -244,12 +245,13 @@ class CostMatrix(LabelledTable):
 
         Parameters
         ----------
-        utilities : array_like
-            (K, M), higher is better
+        utilities : array_like or DataFrame
+            (K, M), higher is better; a frame has classes in its rows
         classes, decisions : sequence, optional
             labels
         """
-        costs = -cost_values(_plain_table(utilities, "utilities"), "utilities")
+        values, *own = cost_table(utilities, "utilities")
+        costs: Any = cls(-values, classes=own[0], decisions=own[1])
         return cls(costs, classes=classes, decisions=decisions).standardized()
 
     @classmethod
@@ -289,10 +291,10 @@ class CostMatrix(LabelledTable):
         return table_html("class", self.decisions, rows, caption)
 
 
-def _plain_table(costs, name: str = "costs"):
+def _plain_table(costs):
     "`costs`, unless it is a data frame, whose labels have their own door."
     if hasattr(costs, "columns"):
-        raise ValueError(f"{name}: a data frame names its rows; give CostMatrix.from_frame(frame)")
+        raise ValueError("costs: a data frame names its rows; give CostMatrix.from_frame(frame)")
     return costs
 
 # %% ../nbs/02_costs.ipynb #excosts1
@@ -366,7 +368,7 @@ class ExampleCosts(LabelledTable):
         Parameters
         ----------
         costs : array_like or ExampleCosts
-            (N, K, M) finite numbers; of `ExampleCosts` the index stays
+            (N, K, M) finite numbers; of `ExampleCosts` the index stays, and the labels not given
         classes, decisions : sequence, optional
             labels; default 0..K-1, and the classes if M = K, else 0..M-1
 
@@ -377,7 +379,7 @@ class ExampleCosts(LabelledTable):
         """
         return _example_costs(costs, classes, decisions, row_labels(costs))
 
-    def _fill(self, table, classes, decisions, index):
+    def _fill(self, table, classes, decisions, index, own=(None, None)):
         "Check the array and keep it with its labels."
         if table.ndim != 3 or table.shape[2] < 2 or not table.shape[1]:
             raise ValueError(f"costs: expected shape (N, K, M), at least two decisions, got {table.shape}")
@@ -386,7 +388,7 @@ class ExampleCosts(LabelledTable):
             ways = "give what each error would have cost, whatever the class turned out to be, or drop it"
             raise ValueError(f"costs: NaN or infinite costs of sample {sample}; {ways}")
         check_addable(table, "costs")
-        super().__init__(table, classes=classes, decisions=decisions)
+        super().__init__(table, classes=classes, decisions=decisions, own=own)
         object.__setattr__(self, "index", index)
 
     def __reduce__(self):
@@ -410,7 +412,9 @@ class ExampleCosts(LabelledTable):
     def mean(self, sample_weight: Vector | None = None) -> CostMatrix:
         "The cost matrix of an average sample (that of one class: `costs[y_true == label].mean()`)."
         same_rows(costs=self, sample_weight=sample_weight)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
+        weight = check_weights(sample_weight, len(self))
+        if weight is not None and not weight.any():
+            raise ValueError("sample_weight: every weight is zero, so there is no average; give one above 0")
         average = np.average(self.array, axis=0, weights=weight)
         return CostMatrix(average, classes=self.classes, decisions=self.decisions)
 
@@ -423,7 +427,7 @@ class ExampleCosts(LabelledTable):
 def _example_costs(array, classes, decisions, index) -> ExampleCosts:
     "Costs of their parts: what a pickle calls, too."
     table = object.__new__(ExampleCosts)
-    table._fill(numbers(array, "costs"), classes, decisions, index)
+    table._fill(numbers(array, "costs"), classes, decisions, index, labelled(array, "costs")[1:])
     return table
 
 

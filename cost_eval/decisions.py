@@ -54,11 +54,14 @@ from cost_eval.core import (
     no_matrix,
     one_prior,
     numbered,
+    objects,
     plain,
     power_of_two,
+    positions,
     positive_labels,
     pyplot,
     ratio,
+    refuse_order,
     refuse_rows,
     refuse_unordered,
     result,
@@ -78,14 +81,22 @@ def _framed(like, values: np.ndarray, names):
     return values
 
 # %% ../nbs/04_decisions.ipynb #b53d1e54
-def _cost_table(costs, K: int | None = None) -> tuple:
-    "Costs (K, M), or (N, K, M) of single samples, and the labels of classes and decisions (or None)."
+def _cost_table(costs, posteriors) -> tuple:
+    """Costs (K, M), or (N, K, M) of single samples, and the labels of classes and decisions (or None).
+
+    Of costs without names the classes are 0 to K - 1 where the columns of a frame are called so.
+    """
     table = as_costs(costs)
     if isinstance(table, ExampleCosts):
         return table.array, table.classes, table.decisions
     values, classes, decisions = cost_table(costs)
-    if classes is None and K is not None:
-        refuse_rows(values, K)
+    if classes is None and np.ndim(posteriors) == 2:
+        refuse_rows(values, np.shape(posteriors)[-1])
+    if classes is None and hasattr(posteriors, "columns"):
+        names, counted = list(posteriors.columns), range(len(values))
+        if positions(objects(counted), names) is not None:
+            return values, tuple(counted), decisions
+        refuse_order(values, names, names, "posteriors")
     return values, classes, decisions
 
 # %% ../nbs/04_decisions.ipynb #bb9671f1
@@ -151,7 +162,8 @@ def bayes_decisions(
     Raises
     ------
     ValueError
-        For posteriors that are no distributions or do not fit the costs.
+        For posteriors that are no distributions or do not fit the costs, and for costs without names that
+        meet a frame with columns of two words: their order does not say which class is the positive one.
 
     Examples
     --------
@@ -163,8 +175,7 @@ def bayes_decisions(
     ['review']
     """
     same_rows(posteriors=posteriors, costs=costs)
-    given: Any = posteriors
-    c, classes, decisions = _cost_table(costs, np.shape(given)[-1] if np.ndim(given) == 2 else None)
+    c, classes, decisions = _cost_table(costs, posteriors)
     K, M = c.shape[-2:]
     p, _ = columns_by_class(posteriors, classes)
     sample_by_class(p if p.ndim != 2 else p[:0], "posteriors", K)  # the shape
@@ -701,8 +712,11 @@ def _best_corner(curve: ThresholdCounts, costs: np.ndarray, class_weight: np.nda
     vertices = hull_vertices(curve.counts)
     tp, fp = curve.counts.tp[vertices], curve.counts.fp[vertices]
     share = np.diff(tp) / np.diff(tp + fp)
-    t = _threshold(w_fp * (costs[..., 0, 1] - costs[..., 0, 0]), w_fn * (costs[..., 1, 0] - costs[..., 1, 1]))
-    return vertices[np.searchsorted(-share, -t)]  # how many shares exceed t
+    fp_loss = w_fp * (costs[..., 0, 1] - costs[..., 0, 0])
+    fn_loss = w_fn * (costs[..., 1, 0] - costs[..., 1, 1])
+    best = vertices[np.searchsorted(-share, -_threshold(fp_loss, fn_loss))]  # how many shares exceed it
+    whole = np.argmax(curve.counts.fp == curve.counts.fp[-1])  # where only negatives count
+    return np.where((fp_loss < 0) & (fn_loss == 0), whole, best)[()]
 
 # %% ../nbs/04_decisions.ipynb #req00002
 def _meeting(curve: ThresholdCounts, class_weight: np.ndarray, asked: tuple) -> np.ndarray:
@@ -948,6 +962,7 @@ class AffineCalibrator:
 # %% ../nbs/04_decisions.ipynb #064c2a8d
 def _calibration_data(log_posteriors, y_true, sample_weight) -> tuple:
     "Checked (N, K) log-posteriors, class indices, weights that sum to 1, and the names of the classes."
+    same_rows(log_posteriors=log_posteriors, y_true=y_true, sample_weight=sample_weight)
     x, names = columns_by_class(log_posteriors, None, "log_posteriors")
     x = _finite_logs(x)
     y = _class_codes(y_true, x.shape, names)
@@ -1078,7 +1093,7 @@ def cross_calibrate(
     >>> cross_calibrate([0, 0, 1, 0, 1] * 4, p, folds=2, rng=0).shape
     (20, 2)
     """
-    same_rows(posteriors=posteriors, y_true=y_true)
+    same_rows(posteriors=posteriors, y_true=y_true, folds=folds)
     x, names = columns_by_class(posteriors, None)
     x = check_posteriors(x, log=log)
     with np.errstate(divide="ignore"):

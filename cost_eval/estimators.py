@@ -6,7 +6,7 @@
 #| code-fold: true
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 from .core import Labels, Priors, Vector
@@ -41,11 +41,10 @@ from cost_eval.core import (
     encode,
     is_stack,
     label_array,
-    positions,
     ratio,
+    refuse_order,
     refuse_rows,
     same_rows,
-    which_is_positive,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors, losses
 from .decisions import AffineCalibrator, bayes_decisions
@@ -157,6 +156,7 @@ class _BayesScorer(BaseEstimator):
 
     def score(self, X, y, estimator, sample_weight=None, costs=None):
         "Minus the cost per sample of the Bayes decisions."
+        same_rows(X=X, y=y, costs=costs)
         table = _own(costs, as_costs(self.costs, y_true=y))
         posteriors, train = _posteriors(estimator, X, table.classes), None
         if self.priors is not None:
@@ -227,8 +227,7 @@ def _cost_table(costs, classes) -> CostMatrix:
     if table.shape != (len(labels), len(labels)):
         named = "name the decisions with CostMatrix(costs, classes=..., decisions=...)"
         raise ValueError(f"costs: shape {table.shape} for {len(labels)} classes; {named}")
-    if isinstance(costs, Mapping) and positions(classes, (0, 1)) is None:
-        raise ValueError(which_is_positive(labels, option=False))
+    refuse_order(table.array, labels, labels, "y")
     return CostMatrix(table.array, classes=labels)
 
 
@@ -300,7 +299,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         with `predict_proba` or `decision_function`
     costs : CostMatrix, array_like or None
         (K, M) costs. The classes of a `CostMatrix` are the labels in y and its decisions what `predict`
-        returns; a plain (K, K) array goes by the sorted labels. None: zero-one costs
+        returns; a plain (K, K) array goes by the sorted labels, and is refused where these are two words,
+        unless it treats both alike. None: zero-one costs
     calibration : {"affine", None}, default "affine"
         None: the estimator's own `predict_proba`, for instance a `CalibratedClassifierCV`
     priors : array_like or mapping, optional
@@ -373,8 +373,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Raises
         ------
         ValueError
-            For a single class, labels that the costs do not have, costs that are not valid, weights that
-            nothing takes.
+            For a single class, labels that the costs do not have, costs that are not valid or do not say
+            which of two words is the positive class, weights that nothing takes.
         """
         if self.calibration is not None:
             check_choice(self.calibration, ("affine",), "calibration")

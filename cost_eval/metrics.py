@@ -93,7 +93,7 @@ def _terms(counts, costs=None) -> _Terms:
     if matrix.shape[-2:] != (2, 2):
         size = " x ".join(map(str, matrix.shape[-2:]))
         raise ValueError(f"counts: needs 2 x 2, got {size}; one_vs_rest(counts), or expected_cost for any")
-    if classes is not None and costs is not None and cost_table(costs)[1] is not None:
+    if classes is not None and costs is not None:
         matrix, _ = aligned(counts, costs)
     c = matrix.astype(float)
     return _Terms(tp=c[..., 1, 1], fp=c[..., 0, 1], fn=c[..., 1, 0], tn=c[..., 0, 0])

@@ -887,6 +887,7 @@ def isotonic_steps(
     >>> isotonic_steps([1, 2, 3, 4], [0, 1, 0, 1])[2].round(2)
     array([-1.1,  0. ,  1.1])
     """
+    same_rows(scores=scores, y_true=y_true, sample_weight=sample_weight)
     s = check_scores(scores)
     positive = check_binary(y_true, n=len(s))
     weight = np.ones(len(s)) if sample_weight is None else check_weights(sample_weight, len(s))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import confusion_matrix, roc_curve
 
-import cost_eval.api as ce
 from conftest import refuses
+from problems import ce
+
 from cost_eval.confusion import BinaryCounts, ConfusionCounts, JointCounts, confusion_counts, joint_counts
 from cost_eval.confusion import threshold_counts
 from cost_eval.costs import CostMatrix, ExampleCosts, losses
@@ -224,6 +225,8 @@ test_bad_input = refuses({
                               r"\[1\], but those of the first table are \[0\]"),
     "an unknown positive": (lambda: ConfusionCounts(np.eye(3)).binary("x"), "label 'x' is not in the class"),
     "no binary view": (lambda: ConfusionCounts(np.ones((2, 3))).binary(), "are not the classes"),
+    "None": (lambda: losses([None], ["None"], CostMatrix.binary(classes=["None", "x"])), "None among"),
+    "a, b": (lambda: ce.evaluate_metrics(ConfusionCounts(np.eye(2), classes="ab"), COSTS.array), "not say"),
     "an unknown label": (lambda: losses(["ill"], ["home"], WARDS), "y_true: label 'ill' is not in the"),
     "too many labels": (lambda: joint_counts(np.arange(2000) % 2, *[np.arange(2000)] * 2),
                         "2,000 different labels make a table of 8,000,000,000 cells"),
@@ -234,6 +237,7 @@ test_bad_input = refuses({
 
 CUSTOMERS = pd.Index([f"c{k}" for k in range(6)])
 AMOUNT = pd.Series([5., 900, 20, 40, 1, 300], CUSTOMERS)
+LOGS = np.log(pd.DataFrame({0: [.4, .6, .8, .3, .5, .7], 1: [.6, .4, .2, .7, .5, .3]}, CUSTOMERS))
 OWED = ExampleCosts(fp=1, fn=AMOUNT)
 
 
@@ -247,10 +251,12 @@ def test_costs_of_rows_keep_their_index():
     assert OWED[2] == CostMatrix.binary(fp=1, fn=20)
 
 
-@pytest.mark.parametrize("call", [
-    lambda index: losses(pd.Series([0, 1] * 3, index), [1, 0] * 3, OWED),
+@pytest.mark.parametrize("call", [lambda index: losses(pd.Series([0, 1] * 3, index), [1, 0] * 3, OWED),
     lambda index: OWED[pd.Series([True, False] * 3, index)].array,
     lambda index: OWED.mean(pd.Series(1., index)).array,
+    lambda index: ce.isotonic_steps(AMOUNT, pd.Series([0, 1] * 3, index))[2],
+    lambda index: ce.AffineCalibrator().fit(LOGS, pd.Series([0, 1] * 3, index)).beta_,
+    lambda index: ce.cross_calibrate([0, 1] * 3, LOGS, folds=pd.Series([0, 0, 0, 1, 1, 1], index), log=True),
     lambda index: ExampleCosts(fp=pd.Series(2., index), fn=AMOUNT).array])
 def test_rows_of_costs_meet_by_index_or_are_refused(call):
     "`index` of the other argument; that of numbers only goes by position, as everywhere."

@@ -64,6 +64,7 @@ def test_abstention_is_a_column():
     costs = CostMatrix.zero_one(3, abstain=.05)
     assert costs.decisions == (0, 1, 2, "abstain") and (costs.array[:, 3] == .05).all()
     assert CostMatrix.binary(1, 5).with_abstain([.1, .4], "review").array[:, 2].tolist() == [.1, .4]
+    assert NAMED.with_abstain(pd.Series({"ill": .4, "well": .1})).array[:, 2].tolist() == [.1, .4]
 
 
 def test_labels_go_through_every_constructor():
@@ -71,12 +72,15 @@ def test_labels_go_through_every_constructor():
     single = ExampleCosts(fp=[1, 4], fn=[2, 3.0], tn=.5, **kept)
     plain = CostMatrix.binary(1, 5, **kept)
     for made in (plain, plain.standardized(), CostMatrix.from_utilities([[1, 0], [0, 9]], **kept), single,
-                 single[[1]], single[0], single.mean(), ExampleCosts.from_array(single.array, **kept)):
+                 single[[1]], single[0], single.mean(), ExampleCosts.from_array(single.array, **kept),
+                 CostMatrix(plain, classes=["n", "p"]), CostMatrix(plain, decisions=["no", "yes"]),
+                 ExampleCosts.from_array(single), CostMatrix.from_utilities(-plain.to_frame())):
         assert (made.classes, made.decisions) == (("n", "p"), ("no", "yes"))
     assert CostMatrix.zero_one(3, classes="abc").classes == tuple("abc")
     assert CostMatrix.inverse_prior({"a": .2, "b": .8}).classes == ("a", "b")
     assert CostMatrix(CostMatrix([[-0., 1], [2, 0]], classes="ab"), classes="cd").decisions == ("c", "d")
     frame = single.mean().to_frame()
+    assert ce.ConfusionCounts(frame, classes="pn").array.tolist() == [[2.5, 0], [.5, 2.5]]  # its rows turned
     assert (frame.index.name, frame.columns.name, frame.loc["p", "no"]) == ("class", "decision", 2.5)
 
 
@@ -152,6 +156,7 @@ test_bad_input = refuses({
     "more rows than columns": (lambda: as_costs(pd.DataFrame(np.eye(3, 2), ["a", "b", "c"], ["a", "b"])),
                                "rows must be true classes"),
     "abstention of another length": (lambda: NAMED.with_abstain([1, 2, 3]), "cost: one number or one per"),
+    "weights of 0": (lambda: ExampleCosts(**OWN).mean([0, 0, 0]), "every weight is zero"),
     "one class": (lambda: CostMatrix.zero_one(1), "K: .*at least two classes"),
     "prior 0": (lambda: CostMatrix.inverse_prior([0, 1]), "one above 0 for each"),
     "no ratio": (lambda: CostMatrix([[0, 1, 2], [1, 0, 3]]).cost_ratio, "two classes and decisions"),

@@ -141,6 +141,7 @@ def test_columns_are_named_numbered_or_refused_and_decisions_have_labels():
     assert (d.bayes_decisions(frame[["icu", "home", "ward"]].to_numpy(), TRIAGE) != right).mean() > .3
     equal(d.bayes_decisions(pd.DataFrame(p), TRIAGE), right)
     equal(d.bayes_decisions(frame, TRIAGE.array), right)
+    assert d.bayes_decisions(pd.DataFrame(good, columns=[1, 0]), C).tolist() == [1, 1]  # fp and fn are of 1
     assert d.bayes_decisions(p, TRIAGE, labels=True).tolist() == [WARDS[j] for j in right]
     ask = zero_one.with_abstain(.1)
     assert d.bayes_decisions([[.5, .5], [.99, .01]], ask, labels=True).tolist() == ["abstain", 0]
@@ -252,6 +253,7 @@ def test_best_thresholds_where_there_is_little_to_choose():
     for y, ends in (([1, 1], (-np.inf, .2, .2)), ([0, 0], (.4, np.inf, np.inf))):  # one class, without priors
         best = d.best_threshold(y, [.2, .4], zero_one)
         assert best.cost == 0 and (best.low, best.threshold, best.high) == ends
+    assert d.best_threshold([1, 0, 1, 1], [.3, .6, .5, .1], [[5, 1], [1, 1]]).high == .6
     many = np.array([zero_one.array, zero_one.array * 2])
     assert d.best_threshold([0, 1, 0, 1], [.1, .4, .5, .8], many).to_frame().shape == (2, 8)
 
@@ -354,13 +356,14 @@ def test_reliability_groups_keep_all_samples_and_ties_together(p, bins):
 
 # --- bad input
 
-good = np.array([[.9, .1], [.2, .8]])
+good, C = np.array([[.9, .1], [.2, .8]]), [[0, 1], [5, 0]]
 letters = CostMatrix.binary(classes=["a", "b"])
 
 
 test_bad_input_is_named = refuses([
     (lambda: d.bayes_decisions(pd.DataFrame(np.eye(3), columns=["home", "ward", "street"]), TRIAGE),
      "posteriors: columns .*'street'.* are .*'icu'"),
+    (lambda: d.bayes_decisions(pd.DataFrame(good, columns=["ill", "no"]), C), "posteriors: .*'no'. do not"),
     (lambda: d.bayes_decisions(good, letters, priors=[.5, .5], train_priors=[1, 0]), "class b has prior 0"),
     (lambda: d.shift_priors([[1., 0.]], [.5, .5], [0, 1]), "row 0 is certain of a class whose target"),
     (lambda: d.bayes_threshold(TRIAGE), "costs: a threshold needs two classes"),

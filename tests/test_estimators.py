@@ -9,9 +9,8 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_validate
 from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_predict, cross_val_score
-from sklearn.model_selection import cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -285,6 +284,7 @@ test_bad_input_is_named = refuses([
     (lambda: fit(costs=[[0, 1, .2], [1, 0, .2]]), r"costs: shape \(2, 3\) for 2 classes; name"),
     (lambda: fit(costs=ExampleCosts(fp=1, fn=y_5 + 1)), "costs: .*one matrix for all is needed"),
     (lambda: fit(costs=CostMatrix.binary(classes=["a", "b"])), "y: label 0 is not in the costs' classes"),
+    (lambda: fit(costs=[[0, 1], [20, 0]], y=["ill", "well"] * 30), "y: .*'ill', 'well'. do not say"),
     (lambda: fit(y=np.zeros(60)), "y: samples of one class only, 0.0"),
     (lambda: fit(y=[1] + [0] * 59), "y: calibration needs two samples of each class"),
     (lambda: fit(StandardScaler()), "estimator: .* has neither predict_proba"),

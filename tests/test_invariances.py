@@ -480,7 +480,7 @@ NOT = {  # the beginning of a line and its case: properties that do not hold, an
     "bdelta_cost|independent_difference drawn": ("unit", TIES),
     "loss_interval betting": ("rows_without_weight", "it counts equal units, and says so"),
     "corrected_interval": ("scores", "results of repetitions, no scores of cases"),
-    "isotonic_steps": ("index weights scores",
+    "isotonic_steps": ("weights scores",
                        "what fit_rule hands on, read and counted: steps are in the unit of the scores"),
     "read_samples|Samples.take|labelled_rows|long_form|read_table": (
         "rows rows_by_index classes weights rows_without_weight clusters own_costs labels", HANDS_OVER),
