@@ -1894,32 +1894,37 @@ def metric_interval(
     f = METRICS[metric] if isinstance(metric, str) else metric
     f = next((known for known in METRICS.values() if known.function is f), f)  # `mcc` is "mcc"
     check_function(f, "metric", "a name in METRICS, or a function of counts")
+    for name, value in metric_args.items():
+        if isinstance(f, Metric) and np.ndim(value):
+            raise ValueError(f"{name}: one number is needed, got {value!r:.60}; make an interval for each")
     table, classes, _ = counts_by_class(counts, whole=True)
     if costs is not None:
         table, metric_args["costs"] = aligned(counts, costs)
         classes = cost_table(costs)[1] or classes
     if table.ndim != 2:
         raise ValueError(f"counts: one (K, M) confusion matrix is needed, got shape {table.shape}")
-    confidence, weight = check_confidence(confidence), None
-    if priors is not None:
-        weight = check_priors(priors, len(table), classes=classes)
+    confidence = check_confidence(confidence)
+    weight = None if priors is None else check_priors(priors, len(table), classes=classes)
     table = table.astype(np.int64)
     if not table.sum():
         raise ValueError("counts: all are 0, so there is no test set")
     if method != "percentile" and isinstance(f, Metric) and table.shape == (2, 2):
         asked = table, f, weight, confidence, metric_args
-        found = _ratio_interval(*asked) or _joint_interval(*asked)
-        if found is not None:
+        if found := _ratio_interval(*asked) or _joint_interval(*asked):
             return found
     if method == "clopper_pearson":
-        raise ValueError(f"method: {label} is not a metric of two classes in METRICS; take percentile")
+        raise ValueError(f"method: it takes METRICS of 2 classes, priors above 0; of {label} take percentile")
     drawn, here = _drawn_tables(table, weight, n_resamples, rng)
     return _percentile_interval(drawn, here, f, label, confidence, metric_args)
 
 
 def _percentile_interval(drawn, here, f, label, confidence, metric_args):
     "Percentiles of any function of the counts over the tables drawn."
-    values, here = np.asarray(f(drawn, **metric_args), float), float(f(here, **metric_args))
+    values = np.asarray(f(drawn, **metric_args), float)
+    if values.shape != drawn.shape[:1]:
+        told = f"{label} makes {values.shape} of counts {drawn.shape}, not a number of each table"
+        raise ValueError(f"metric: {told}; give a function of counts[..., 1, 1], not counts[1, 1]")
+    here = float(f(here, **metric_args))
     kept = np.sort(values[~np.isnan(values)])
     if not len(kept):
         raise ValueError(f"metric: {label} is undefined in every replicate of these counts")
@@ -1935,9 +1940,7 @@ def _percentile_interval(drawn, here, f, label, confidence, metric_args):
 
 def _ratio_interval(table, metric, weight, confidence, metric_args):
     "The interval of a metric of two classes that is a ratio of linear functions of the cells, or None."
-    if weight is not None:
-        return None
-    cells = metric.cells(**_parameters(metric, metric_args))
+    cells = metric.cells(**_parameters(metric, metric_args)) if weight is None else None
     if cells is None:
         return None
     units = power_of_two(cells, -1)
@@ -1953,17 +1956,18 @@ _AT_OWN_SHARES = "normalized_expected_cost"  # divided by what the classes' own 
 
 def _joint_interval(table, metric, weight, confidence, metric_args):
     "The interval of a metric of two classes by the joint law of its rates, or None."
-    if weight is not None and not weight.all():
-        return None
-    if not table.sum(1).all():
-        raise ValueError(f"counts: class {int(table.sum(1).argmin())} has no example")
-    arguments = _parameters(metric, metric_args)
-    p = weight[1] if weight is not None else table[1].sum() / table.sum()
+    shares = table.sum(1) / table.sum() if weight is None else weight
+    empty = table.sum(1, keepdims=True) == 0
+    if (empty[:, 0] & ((shares > 0) | (weight is None))).any():
+        raise ValueError(f"counts: class {int(empty.argmax())} has no example")
+    arguments, p = _parameters(metric, metric_args), shares[1]
     known = p if weight is not None or metric.name == _AT_OWN_SHARES else None
+    table = np.where(empty, 1, table)  # weighs 0
+    rates = table / table.sum(1, keepdims=True) * shares[:, None]
+    seen = float(metric(rates, **(metric_args | {"undefined": np.nan})))
+    if not shares.all() and (not np.isfinite(seen) or metric.line(p, **arguments) is None):
+        return None
     low, high = monotone_interval(metric, table, known, confidence, **arguments)
-    seen = float(
-        metric(table / table.sum(1, keepdims=True) * [[1 - p], [p]], **(metric_args | {"undefined": np.nan}))
-    )
     low, high = np.fmin(low, seen), np.fmax(high, seen)  # kappa is least at one prevalence if all is wrong
     low, high = max(low, metric.lower), min(high, metric.upper)  # within its range
     here = metric_args.get("undefined", np.nan) if np.isnan(seen) else seen

@@ -32,6 +32,8 @@ from cost_eval.core import (
     same_rows,
     seen_labels,
     short,
+    unordered,
+    written,
 )
 from .costs import CostMatrix, as_priors
 from .plotting import COLORS, DASHES, ensure_axes
@@ -134,7 +136,7 @@ def risk_coverage(
     """
     score, wrong, _ = _answers(y_true, model, scores, positive)
     tail = (1 - check_confidence(confidence)) / 2
-    at = np.unique(score)[::-1] if thresholds is None else _descending(thresholds, score)
+    at = np.unique(score)[::-1] if thresholds is None else _descending(thresholds, score, model, scores)
     n, k = (_at_least(score, part, at) for part in (np.ones(len(score), bool), wrong))
     low = np.where(k > 0, beta.ppf(tail, np.maximum(k, 1), n - k + 1), 0.0)
     high = np.where(k < n, beta.isf(tail, k + 1, np.maximum(n - k, 1)), 1.0)
@@ -144,8 +146,8 @@ def risk_coverage(
 def _answers(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, Samples]:
     "(N,) scores, (N,) is the answer wrong?, and what was read."
     same_rows(y_true=y_true, model=model, scores=scores)
-    samples = read_samples(y_true, {"model": model}, _errors(y_true, model, scores), positive=positive)
-    given = samples.models["model"]
+    read = read_samples(y_true, {"model": model}, _errors(y_true, model, scores, positive), positive=positive)
+    given = read.models["model"]
     if isinstance(given, Scores):
         ways = "give posteriors, or decisions and scores=..., how sure each of them is"
         raise ValueError(f"model: numbers that are neither decisions nor posteriors; {ways}")
@@ -157,14 +159,17 @@ def _answers(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, S
         raise ValueError("scores: of decisions it must be said how sure each is; got None")
     else:
         decided, score = given.values, check_scores(scores, len(given.values))
-    return np.asarray(score, float), decided != samples.y, samples
+    return np.asarray(score, float), decided != read.y, read
 
 
-def _errors(y_true, model, scores) -> Any:
-    "Costs whose classes are those of the model: every error costs 1."
+def _errors(y_true, model, scores, positive) -> Any:
+    "Costs whose classes are those of the model, the positive one of two last: every error costs 1."
     values = model.values if isinstance(model, (Posteriors, Decisions)) else model
     if np.ndim(values) == 2:
         named = getattr(values, "columns", getattr(model, "classes", None))
+        if named is not None and len(named) == 2:
+            last = max(map(written, named)) if positive is None and not unordered(named) else positive
+            named = sorted(named, key=lambda label: last is not None and written(label) == written(last))
         return CostMatrix.zero_one(np.shape(values)[1], classes=named)
     if scores is None:
         return np.array([[0.0, 1], [1, 0]])
@@ -173,13 +178,19 @@ def _errors(y_true, model, scores) -> Any:
     return CostMatrix.zero_one(len(labels), classes=labels)
 
 
-def _descending(thresholds, score: np.ndarray) -> np.ndarray:
-    "(T,) numbers from the largest to the least; one that a score misses by rounding alone is that score."
+def _descending(thresholds, score: np.ndarray, model, scores) -> np.ndarray:
+    """(T,) numbers from the largest to the least; one that a score misses by rounding alone, in the type in
+    which it was given, is that score.
+    """
     at = check_scores(check_1d(thresholds, "thresholds"))
     if not len(at):
         raise ValueError("thresholds: at least one is needed, got none")
     own = np.append(np.sort(score), np.inf)
-    least = own[np.searchsorted(own, at - 4 * np.finfo(float).eps * np.abs(at))]
+    given = model if scores is None else scores
+    kind: Any = np.asarray(getattr(given, "values", given)).dtype
+    kind = kind if kind.kind == "f" else float
+    size = np.minimum(np.abs(at), np.finfo(kind).max / 2).astype(kind)
+    least = own[np.searchsorted(own, at - np.maximum(4 * np.finfo(float).eps * size, np.spacing(size) / 2))]
     return np.unique(np.minimum(at, least))[::-1]
 
 
@@ -344,7 +355,7 @@ def certified_threshold(
         risk = _of_precision(require)
     alpha = 1 - check_range(confidence, "confidence", 0.5, 1, shape=(), hint="95 % is .95")
     needed = int(needed_without_failure(risk, alpha))
-    at = _by_share(score, needed) if thresholds is None else _descending(thresholds, score)
+    at = _by_share(score, needed) if thresholds is None else _descending(thresholds, score, model, scores)
     kinds = [part & (samples.y == k) for k in range(len(samples.costs.classes)) for part in (~wrong, wrong)]
     counts = np.stack([_at_least(score, kind, at) for kind in kinds], 1).reshape(len(at), -1, 2)
     weight, sizes = np.full(counts.shape[1], 1 / len(score)), samples.class_sizes
@@ -374,12 +385,14 @@ def _of_precision(require) -> Any:
 
 def _flagged(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, Samples]:
     "(N,) scores of the positive class, (N,) is the row negative?, and what was read."
-    samples = read_samples(y_true, {"model": model}, _errors(y_true, model, scores), positive=positive)
-    given = samples.models["model"]
-    if len(samples.costs.classes) != 2 or scores is not None or given.kind == "decisions":
+    read = read_samples(y_true, {"model": model}, _errors(y_true, model, scores, positive), positive=positive)
+    given, classes = read.models["model"], read.costs.classes
+    if len(classes) != 2 or scores is not None or given.kind == "decisions":
         raise ValueError("model: a precision needs probabilities or scores of the positive of two classes")
+    if positive is None and unordered(classes):
+        raise ValueError(f"positive: None, but a precision is of one class; say which of {list(classes)}")
     score = given.values[:, 1] if given.kind == "posteriors" else given.values
-    return np.asarray(score, float), samples.y == 0, samples
+    return np.asarray(score, float), read.y == 0, read
 
 
 _CONDITION = "for rows that took no part"

@@ -44,6 +44,7 @@ from cost_eval.core import (
     encode,
     generator,
     labelled,
+    one_prior,
     pandas,
     percent,
     paired_losses,
@@ -143,7 +144,8 @@ def paired_power(
     rng : Generator or int, default 0
         numpy Generator or seed
     **options
-        of `difference` (n_resamples among them) and of the method
+        of `difference` and of the method; with `priors` the saving is at these, and the test sets keep the
+        shares of the classes that `probabilities` have
 
     Returns
     -------
@@ -163,7 +165,7 @@ def paired_power(
     """
     p, priced = _cell_probabilities(probabilities, costs)
     if saving is not None:
-        p = _with_saving(p, priced.array, saving)
+        p = _with_saving(p, priced.array, saving, _priors_of(options, priced))
     sizes = check_range(n, "n", 2, ends="[)")
     if (np.mod(sizes, 1) != 0).any():
         raise ValueError("n: whole numbers are needed")
@@ -177,6 +179,7 @@ def _power_at(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> Callabl
     the cells that occur rarest first; equal differences are one cell where the method looks at nothing else.
     """
     by_value = options.keys() <= {"method", "confidence", "n_resamples"}
+    priors = _priors_of(options, priced)
     options = {"rng": int(rng.integers(2**32))} | options
     some, c = np.where(p > 0, 2, 0), priced.array
     name = difference([some, some], priced, **options).method  # refuses what it does not know or cannot be
@@ -194,7 +197,12 @@ def _power_at(p, priced: CostMatrix, n_sets: int, rng, options: dict) -> Callabl
         if by_value:  # the p-values alone, without the ends
             found = METHODS[name].function(tables[:, None], d[None] / np.abs(d).max())
             return found.p_value(0.0) < 1 - options["confidence"]
-        return difference(tables.reshape(-1, *p.shape), priced, **options).rejects
+        tables = tables.reshape(-1, *p.shape)
+        fewest: Any = 0 if priors is None else np.where(priors > 0, 1 + (name == "normal"), 0)
+        judged = (tables.sum((2, 3)) >= fewest).all(1)  # a set with fewer of a class shows nothing
+        if judged.any():
+            judged[judged] = difference(tables[judged], priced, **options).rejects
+        return judged
 
     def power(n):
         counts, left, share = [], np.full(len(uniform), n), 1.0
@@ -249,7 +257,8 @@ def required_pairs(
     rng : Generator or int, default 0
         numpy Generator or seed
     **options
-        of `difference` (n_resamples among them) and of the method
+        of `difference` and of the method; with `priors` the saving is at these, and the test sets keep the
+        shares of the classes that the pilot has
 
     Returns
     -------
@@ -269,12 +278,12 @@ def required_pairs(
     """
     p, priced = _cell_probabilities(joint, costs, "joint")
     c = priced.array
-    p = _with_saving(p, c, saving)
+    priors = _priors_of(options, priced)
+    p = _with_saving(p, c, saving, priors)
     wanted = check_range(power, "power", 0, 1, shape=(), hint="80 % is .8")
     if wanted <= 1 - check_confidence(confidence):
         raise ValueError(f"power: {wanted:g} is no more than the level of the test, which no sample has")
-    d = (c[:, :, None] - c[:, None, :])[p > 0]
-    spread = np.sqrt(p[p > 0] @ (d - saving) ** 2)
+    spread = np.sqrt((p * (_differences(p, c, priors) - saving) ** 2).sum())
     z = norm.isf((1 - confidence) / 2) + norm.ppf(max(wanted, 0.5))
     guess = max(2.0, (z * spread / saving) ** 2)
     options |= {"method": method, "confidence": confidence}
@@ -290,21 +299,37 @@ def required_pairs(
     return int(np.ceil(np.exp(_crossing(lacking, np.log(guess), np.log(2))) - 1e-9))
 
 
-def _with_saving(p, c, saving) -> np.ndarray:
-    "Of all probabilities with this mean difference those nearest to p: p exp(t d), scaled."
+def _priors_of(options: Mapping, priced: CostMatrix) -> np.ndarray | None:
+    "The priors at which `difference` will judge, in the order of the costs."
+    priors = options.get("priors")
+    return None if priors is None else one_prior(priors, len(priced.classes), priced.classes)
+
+
+def _differences(p, c, priors) -> np.ndarray:
+    "Differences of costs whose mean over p is the saving: at priors those of a class weigh prior over share."
+    shares = p.sum((1, 2))
+    weight = 1.0 if priors is None else np.divide(priors, shares, np.zeros(len(p)), where=shares > 0)
+    return np.reshape(weight, (-1, 1, 1)) * (c[:, :, None] - c[:, None, :])
+
+
+def _with_saving(p, c, saving, priors=None) -> np.ndarray:
+    """Of all probabilities with this mean difference those nearest to p: p exp(t d), scaled; at priors each
+    class keeps its share.
+    """
     saving = check_range(saving, "saving", shape=(), hint="in cost per example")
-    d = c[:, :, None] - c[:, None, :]
-    low, high = d[p > 0].min(), d[p > 0].max()
+    d, axes = _differences(p, c, priors), None if priors is None else (1, 2)
+    shares = p.sum(axes, keepdims=True)
+    can = (p > 0) | (shares == 0)
+    low, high = (s * (shares * np.where(can, s * d, -np.inf).max(axes, keepdims=True)).sum() for s in (-1, 1))
     if saving == 0:
         raise ValueError("saving: 0 cannot be shown; show an interval of `difference` within a margin")
     if not low < saving < high:
         raise ValueError(f"saving: {saving:g} is not between {low:g} and {high:g}, which the cells allow")
     scale = np.abs(d).max()
-    with np.errstate(divide="ignore"):
-        log_p = np.log(p)
+    log_p = np.log(p, np.where(can, 0.0, -np.inf), where=p > 0)
 
     def tilted(t):
-        return softmax(log_p + t * d / scale)
+        return shares * softmax(log_p + t * d / scale, axes)
 
     reach = 1.0
     while not (tilted(-reach) * d).sum() < saving < (tilted(reach) * d).sum():

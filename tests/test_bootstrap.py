@@ -228,6 +228,7 @@ def test_metric_interval_is_about_the_metric_at_the_priors(name):
     at_priors = ALARM / ALARM.sum(1, keepdims=True) * [[.7], [.3]]
     found = bs.metric_interval(ALARM, name, priors=[.7, .3])
     assert found.mean == pytest.approx(METRICS[name](at_priors)) and found.low < found.mean < found.high
+    close(ends(bs.metric_interval([[30, 0], [4, 16]], "accuracy", priors=0)), [.025**(1 / 30), 1])
 
 
 def test_undefined_replicates_are_counted_and_infinite_values_are_values():

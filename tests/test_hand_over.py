@@ -52,6 +52,7 @@ def test_two_classes_by_one_probability_and_nothing_answered():
     assert (found.low[0], found.high[0]) == (0, 1)
     decimal = risk_coverage([0] * 100, np.arange(100) / 100, thresholds=np.arange(50, 101) / 100)
     assert decimal.answered.tolist() == [1, *range(3, 100, 2), 100], "1 - .07 is .93"
+    assert risk_coverage([0, 1], np.float32([.4, .6]), thresholds=[np.inf, .6]).answered.tolist() == [0, 2]
     assert risk_coverage([0, 0, 0], [0, 0, 0], [3, 1, 2]).wrong.tolist() == [0, 0, 0], "one label in all"
 
 
@@ -144,5 +145,7 @@ test_what_is_refused = refuses([
     (lambda: risk_coverage([0, 1], [0, 1]), "scores: of decisions it must be said how sure each is"),
     (lambda: risk_coverage([0, 1], [3., 7]), "model: .*give posteriors, or decisions and scores="),
     (lambda: certified_threshold(Y, P, risk=2), r"risk: must lie in \(0, 1\), got 2; 2 % is .02"),
+    (lambda: certified_threshold(["a"], ce.Posteriors([[1, 0]], classes=[*"ab"]), require={"precision": .8}),
+     "positive: None, .* say which of"),
     (lambda: certified_threshold([0, 0], [.1, .2], priors=[.5, .5]), "y_true: no sample of 1"),
 ])

@@ -310,6 +310,8 @@ test_bad_input = refuses([
     (lambda: bs.interval([[1, 0], [0, 0]], BILL, method="normal"), "2 examples.*clopper_pearson"),
     (lambda: bs.interval(TABLE, [[0, 1], [0, 2]], normalized=True), "best fixed decision costs nothing"),
     (lambda: bs.interval([[5, 1], [0, 0]], BILL, priors=[.5, .5]), "class 1 has no example"),
+    (lambda: bs.metric_interval(TABLE, lambda counts: counts[1, 1]), "metric: .* makes .* of counts"),
+    (lambda: bs.metric_interval(TABLE, "f_beta", beta=[1, 2]), "beta: one number is needed"),
     (lambda: bs.loss_interval([1, 2], clusters=[1, 1]), "2 examples"),
     (lambda: bs.loss_interval([1, 2, 3], clusters=[1, 1, 2], method="betting"), "betting.*clopper_pearson"),
     (lambda: bs.loss_interval([1, 2, 3], sample_weight=[0, 2, 2], clusters=[0, 1, 1]), "got 1"),

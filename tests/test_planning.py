@@ -93,9 +93,9 @@ def test_a_power_is_as_sure_as_it_says_and_its_sizes_have_the_same_draws():
 
 # the test that will judge
 
-def judged(joint, costs, n, n_sets, seed=0):
+def judged(joint, costs, n, n_sets, seed=0, **options):
     "Share of drawn test sets, cell by cell, that the default of `difference` rejects."
-    return (difference(drawn(joint, n, n_sets, seed), costs).p_value < .05).mean()
+    return (difference(drawn(joint, n, n_sets, seed), costs, **options).p_value < .05).mean()
 
 
 @pytest.mark.parametrize("ratio, n", [(1, 100), (5, 1500), (20, 60), (50, 700)])
@@ -121,15 +121,16 @@ def test_power_of_the_default_by_listing_every_test_set(n, turned):
     assert pl.paired_power(p, costs, n, n_sets=20_000) == pytest.approx(total, abs=4 * .5 / np.sqrt(20_000))
 
 
-@pytest.mark.parametrize("ratio, saving", [(5, .02), (20, .1), (50, 1.)])
-def test_required_pairs_are_enough_and_not_too_many(ratio, saving):
-    joint, costs = trade(.02, ratio, .5, .02)
-    n = pl.required_pairs(joint, costs, saving=saving)
-    p = pl._with_saving(joint, costs, saving)
-    assert (p * (costs[:, :, None] - costs[:, None, :])).sum() == pytest.approx(saving)
-    assert judged(p, costs, n, 500) == pytest.approx(.8, abs=.08)
-    assert pl.paired_power(joint, costs, n, saving=saving) == pytest.approx(.8, abs=.04)
-    assert pl.required_pairs(joint, costs, saving=saving, method="normal") < n
+@pytest.mark.parametrize("ratio, saving, priors, options", [
+    (5, .02, None, {}), (20, .1, None, {}), (50, 1., None, {}), (20, .1, [.9, .1], {"method": "normal"})])
+def test_required_pairs_are_enough_and_not_too_many(ratio, saving, priors, options):
+    (joint, costs), asked = trade(.02, ratio, .5, .02), {"saving": saving, "priors": priors}
+    n, p = pl.required_pairs(joint, costs, **asked, **options), pl._with_saving(joint, costs, saving, priors)
+    mean = (p * (costs[:, :, None] - costs[:, None, :])).sum((1, 2)) / p.sum((1, 2))
+    assert mean @ (priors or p.sum((1, 2))) == pytest.approx(saving)
+    assert judged(p, costs, n, 500, priors=priors, **options) == pytest.approx(.8, abs=.08)
+    assert pl.paired_power(joint, costs, n, **asked, **options) == pytest.approx(.8, abs=.04)
+    assert pl.required_pairs(joint, costs, **asked, method="normal") < n + len(options)
 
 
 def test_required_pairs_fall_with_the_saving_rise_with_the_power_and_are_stable():

@@ -118,6 +118,9 @@ def test_a_certified_precision_is_a_binomial_test_of_those_flagged():
         flagged = Y[score >= t]
         assert p == pytest.approx(binom.cdf((flagged == 0).sum(), len(flagged), .2))
         assert certified == all(found.p_values[found.thresholds >= t] <= .05)
+    p, most = 1 / (1 + np.exp(-score)), {"require": {"precision": .8}, "thresholds": [.9, .7]}
+    table, ill = ce.Posteriors(np.stack([p, 1 - p], 1), classes=["ill", "a"]), np.where(Y, "ill", "a")
+    assert ce.certified_threshold(ill, table, positive="ill", **most) == ce.certified_threshold(Y, p, **most)
     with pytest.raises(ValueError, match="require"):
         ce.certified_threshold(Y, ce.Scores(score), require={"recall": .8})
 
