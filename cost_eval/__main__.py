@@ -411,8 +411,8 @@ def _mcnemar(report) -> float | None:
 
 
 def _joined(arguments):
-    """Two files whose rows meet by an id; a column of both that differs is called COLUMN_FILE, and of files of
-    one name COLUMN_old and COLUMN_new.
+    """Two files whose rows meet by an id; a column of both that differs is called COLUMN_FILE, or COLUMN_old
+    and COLUMN_new where the files have one name.
     """
     if len(arguments.files) != 2:
         raise ValueError(f"--join: joins two files, got {len(arguments.files)}; name both, the old one first")

@@ -340,7 +340,7 @@ def installed(tmp_path_factory):
 
 def test_decide_applies_the_rule_to_files(installed, capsys):
     place, rows = installed
-    new, rule = rows(1000, 1).drop(columns="label").assign(zip="007", land="NA"), DecisionRule.from_json(place / "rule.json")
+    new, rule = rows(1000, 1).assign(label="NA", zip="007"), DecisionRule.from_json(place / "rule.json")
     new.loc[[3, 700], "p"] = np.nan
     new.to_csv(place / "new.csv", index=False)
     new.set_index("id").to_parquet(place / "new.parquet")

@@ -31,8 +31,9 @@ def test_savings_and_page_speak_of_todays_rule(baseline, name, cost):
     assert report.today["model"] == name and report.today["cost"] == pytest.approx(cost)
     assert f"today's rule ({name})" in report.summary().lower() or f"{name} (today's rule)" in report.summary()
     assert report.with_costs({"fp": 1, "fn": 9}).today["model"] == name
-    page = report.to_html(currency="euros", per_year=1000)
-    assert re.search(rf"On 1,000 cases a year, new saves [\d,.]+ to [\d,.]+ euros against[^.]*{name}", page)
+    says = rf"On 1,000 cases a year, new saves [\d,.]+ to [\d,.]+ euros against[^.]*{name}"
+    for page in (report.to_html, report.to_markdown):
+        assert re.search(says, page(currency="euros", per_year=1000))
 
 
 def test_the_page_begins_with_one_sheet():
