@@ -27,6 +27,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit
 from scipy.stats import binomtest
 
 from . import datasets, reproduce
@@ -34,6 +35,7 @@ from cost_eval.core import (
     NOTES,
     argument_of,
     code_of,
+    numbers,
     optional_import,
     pandas,
     seen_labels,
@@ -181,10 +183,10 @@ _GROUPS = {  # the options of evaluate: name, what stands for the value (nothing
     ),
     "output": (
         ("html", "FILE", "the whole report as one page"),
-        ("title", "TEXT", "of that page"),
-        ("currency", "UNIT", "of the costs: euros"),
-        ("per-year", "N", "cases a year, for what the model saves in a year"),
         ("markdown", "FILE", "the same for Word and wikis (pandoc FILE -o report.docx)"),
+        ("title", "TEXT", "of these pages"),
+        ("currency", "UNIT", "of the costs: euros"),
+        ("per-year", "N", "cases a year, for what the pages say that the model saves in a year"),
         ("json", "FILE", "everything as JSON"),
         ("save-rule", "FILE", "the rule of the cheapest model, for cost-eval decide and check"),
         ("otherwise", "DECISION", "the saved rule's decision where a value is missing (default: an error)"),
@@ -263,7 +265,7 @@ def _fill(commands):
     of_two = ("new", "MODEL", "the model that may come"), ("old", "MODEL", "the model in use")
     _add(parser, *of_two, required=("new", "old"))
     _add(parser, ("margin", "C", "what a case may cost more with the new one (default: 0)"))
-    _add(parser, ("join", "COL", "the id by which the rows of two files meet"))
+    _add(parser, ("join", "COL", "the id by which the rows of two files meet, the old one first"))
     for title in ("columns", "costs", "decisions"):
         _add(parser.add_argument_group(title), *_GROUPS[title])
     files = "files", "+", "FILE", "as for evaluate; each is read and decided by itself"
@@ -297,13 +299,12 @@ def _fill(commands):
 
 # %% ../nbs/95_judge.ipynb #ev1
 _WRITERS = {
-    "html": lambda report, of: report.to_html(
-        title=of.title, currency=of.currency or "", per_year=of.per_year
-    ),
-    "markdown": lambda report, of: report.to_markdown(),
+    "html": lambda report, of: report.to_html(**of.page),
+    "markdown": lambda report, of: report.to_markdown(**of.page),
     "json": lambda report, of: json.dumps(report.to_dict(), indent=1),
-    "save_rule": lambda report, of: _rule_text(report, of.models, of.otherwise),
+    "save_rule": lambda report, of: _rule_text(report, of.models, of.otherwise, of.llr),
 }
+_ON_A_PAGE = "title", "currency", "per_year"
 _PER_ROW = {"group": "groups", "cluster": "clusters", "weight": "sample_weight", "fold": "folds", "id": "ids"}
 _AS_GIVEN = "positive", "capacity", "costs_known", "heaviest", "largest", "method", "confidence", "baseline"
 
@@ -315,6 +316,9 @@ def _evaluate(arguments):
         _writable_file(path)
     if arguments.otherwise and not arguments.save_rule:
         raise ValueError("--otherwise: belongs to the saved rule; give --save-rule FILE, too")
+    if (arguments.title or arguments.per_year) and not (arguments.html or arguments.markdown):
+        raise ValueError("--title, --per-year: belong to a page; give --html FILE or --markdown FILE, too")
+    arguments.page = {k: v for k in _ON_A_PAGE if (v := getattr(arguments, k)) is not None}
     report = _report(arguments, _read_frame(arguments))
     texts = {name: _WRITERS[name](report, arguments) for name in outputs}
     _print_report(report, arguments.currency or "")
@@ -407,7 +411,9 @@ def _mcnemar(report) -> float | None:
 
 
 def _joined(arguments):
-    "Two files whose rows meet by an id; a column of both that differs is called COLUMN_FILE."
+    """Two files whose rows meet by an id; a column of both that differs is called COLUMN_FILE, or COLUMN_old
+    and COLUMN_new where the files have one name.
+    """
     if len(arguments.files) != 2:
         raise ValueError(f"--join: joins two files, got {len(arguments.files)}; name both, the old one first")
     one, other = (_with_index(read_file(path, **_marks(arguments))) for path in arguments.files)
@@ -424,16 +430,17 @@ def _joined(arguments):
     other = other.loc[one.index]
     same = [c for c in one.columns.intersection(other.columns) if one[c].equals(other[c])]
     ends = [f"_{Path(path).name.partition('.')[0]}" for path in arguments.files]
+    ends = ["_old", "_new"] if ends[0] == ends[1] else ends
     other = other.drop(columns=same)
     return one.merge(other, left_index=True, right_index=True, suffixes=tuple(ends)).reset_index()
 
 
-def _rule_text(report, models: dict, otherwise) -> str:
-    "The rule of the cheapest model, and the columns that hold its values."
+def _rule_text(report, models: dict, otherwise, llr) -> str:
+    "The rule of the cheapest model, the columns that hold its values, and whether as log-likelihood ratios."
     rule = report.decision_rule(otherwise=otherwise)
     where = models[rule.model]
     pairs = where if isinstance(where, str) else [[label, column] for label, column in where.items()]
-    return DecisionRule(rule.content | {"columns": pairs}).to_json()
+    return DecisionRule(rule.content | {"columns": pairs, "llr": rule.model in _items(llr)}).to_json()
 
 
 def _write(path, text: str):
@@ -572,11 +579,11 @@ def _with_index(frame):
     return pandas().concat([column, frame], axis=1)
 
 
-def _read_frame(arguments):
-    "The rows of all files."
-    frames, first = [], arguments.files[0]
-    for name in arguments.files:
-        frames.append(_with_index(read_file(name, **_marks(arguments))))
+def _read_frame(arguments, paths: list | None = None, as_written: bool = False):
+    "The rows of all files, or of these."
+    frames, (first, *_) = [], paths or arguments.files
+    for name in paths or arguments.files:
+        frames.append(_with_index(read_file(name, as_written=as_written, **_marks(arguments))))
         if set(frames[-1].columns) != set(frames[0].columns):
             columns, others = list(frames[-1].columns), list(frames[0].columns)
             raise ValueError(f"{name}: columns {columns}, but {first} has {others}; give files of one kind")
@@ -795,7 +802,8 @@ def _rule_values(rule, frame, arguments) -> tuple:
     if where == rule.model not in frame.columns and classes:
         where = [[label, named[str(label)]] for label in rule.classes]
     if isinstance(where, str):
-        return where, _column(frame, where, "--scores")
+        column = _column(frame, where, "--scores")
+        return where, Posteriors(expit(numbers(column, where))) if rule.content.get("llr") else column
     where = dict(where)
     values = pandas().DataFrame({k: _column(frame, column, "--scores") for k, column in where.items()})
     return where, Posteriors(values.iloc[:, 0], classes=[*where]) if len(where) == 1 else values
@@ -807,13 +815,14 @@ def _decide(arguments):
     rule, part = DecisionRule.from_json(Path(arguments.rule)), Path(f"{arguments.out}.part")
     capacity = rule.capacity if arguments.capacity is None else arguments.capacity
     # of a limit all rows at once
-    files = (_with_index(read_file(path, **_marks(arguments))) for path in arguments.files)
-    frames = files if capacity is None else [_read_frame(arguments)]
+    parts = [[path] for path in arguments.files] if capacity is None else [arguments.files]
     taken, columns = dict.fromkeys(rule.decisions, 0), None
+    mark = own if len(own := _marks(arguments)["sep"] or ",") == 1 else ","
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            for k, frame in enumerate(frames):
+            for k, paths in enumerate(parts):
+                frame = _read_frame(arguments, paths)
                 _, values = _rule_values(rule, frame, arguments)
                 costs = _own_costs(arguments, frame)
                 decided, here = rule.decide(values, costs, capacity=capacity), list(frame.columns)
@@ -822,8 +831,8 @@ def _decide(arguments):
                     raise ValueError(f"{arguments.files}: columns {here} after {columns}")
                 if "decision" in columns:
                     raise ValueError("--out: the rows have a column 'decision' already; rename it")
-                frame = frame.assign(decision=decided)
-                frame.to_csv(part, index=False, mode="a" if k else "w", header=not k)
+                frame = _read_frame(arguments, paths, as_written=True).assign(decision=decided)
+                frame.to_csv(part, index=False, mode="a" if k else "w", header=not k, sep=mark)
                 taken = {label: many + int((decided == label).sum()) for label, many in taken.items()}
             part.replace(arguments.out)
         finally:
@@ -853,6 +862,8 @@ def _check(arguments):
     costs = _own_costs(arguments, frame)
     told = check_rule(rule, _column(frame, label, "--label"), values, costs, min_rates=rates, **rows)
     print(rule)
+    if rule.content.get("llr"):
+        print("Its values are log-likelihood ratios, named as probabilities here: 1 / (1 + exp(-llr)).")
     _print_table(told.table)
     for line in (*told.drift, *told.notes, f"{told.n:,} rows: {told.verdict}."):
         print(line)

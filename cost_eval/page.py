@@ -245,12 +245,28 @@ def _as_good(v: _Verdict) -> str:
 def _from(report) -> tuple[str, str]:
     "From which value on the model decides positive, and how far that moves over the folds."
     model = report.best.loc[0, "model"]
-    cut = report._rungs.loc[report._rungs["main"] & (report._rungs["model"] == model), "threshold"].iloc[0]
-    if len(report.decisions) != 2 or np.isnan(cut):
+    rung = report._rungs[report._rungs["main"] & (report._rungs["model"] == model)].iloc[0]
+    ends = rung[["threshold", "same_from", "same_to"]].to_numpy(float)
+    if len(report.decisions) != 2 or np.isnan(ends[0]):
         return "", ""
-    low, high = map(_two, report._once("cut", lambda: report.decision_rule().over_folds))
+    digits, said = _digits_of_cut(*ends), _cut_in_words(ends, report._inputs[0].samples.models[model])
+    low, high = (_two(end, digits) for end in report._once("cut", lambda: report.decision_rule().over_folds))
     moves = f" Over the folds the cut moves from {low} to {high}." * (low != high)
-    return f" and decide {report.decisions[1]} from {_two(cut)} on", moves
+    return f" and decide {report.decisions[1]} from {said} on", moves
+
+
+def _digits_of_cut(cut: float, same_from: float, same_to: float) -> int:
+    "The least number of digits, two or more, with which the cut decides these cases as it does."
+    return next((k for k in range(2, 17) if same_from < float(f"{cut:.{k}g}") <= same_to), 17)
+
+
+def _cut_in_words(ends: np.ndarray, model) -> str:
+    "The cut; and where it is known at which shares the posteriors are right, as a log-likelihood ratio."
+    said, right = _two(ends[0], _digits_of_cut(*ends)), getattr(model, "priors", None)
+    if right is None or not 0 < ends[0] < 1:
+        return said
+    ratios = np.round(logit(np.clip(ends, 0, 1)) - logit(right[1]), 12)  # as a file has them
+    return f"a probability of {said} (a log-likelihood ratio of {_two(ratios[0], _digits_of_cut(*ratios))})"
 
 
 def _held(report) -> list[tuple]:
@@ -1503,6 +1519,7 @@ _CHOICES = "cost of each model, and of the same decision for everybody, with int
 
 def _a_year(report, unit: str, per_year: float | None) -> str:
     "What the verdict saves in a year, against today's rule or else the best decision for everybody."
+    per_year = None if per_year is None else float(check_range(per_year, "per_year", 0, shape=()))
     v, table = _verdict(report), report.against_constant
     if per_year is None or v.state not in ("use", "unsure"):
         return ""
@@ -1544,8 +1561,6 @@ def web_page(report: Any, title: str | None, currency: str, per_year: float | No
     >>> "<h3>The ladder</h3>" in web_page(report, None, "euros", 12_000)
     True
     """
-    if per_year is not None:
-        per_year = float(check_range(per_year, "per_year", 0, shape=()))
     jinja = optional_import("jinja2", extra="book")
     make = jinja.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string
     unit, others = str(currency), panels_of(report)
@@ -1562,18 +1577,25 @@ def web_page(report: Any, title: str | None, currency: str, per_year: float | No
     )
 
 # %% ../nbs/58_page.ipynb #8e0a7adb
-def markdown_page(report: Any) -> str:
+def markdown_page(report: Any, title: str | None, currency: str, per_year: float | None) -> str:
     """The page as Markdown, which Word processors and trackers read (pandoc report.md -o report.docx).
 
     Parameters
     ----------
     report : Report
         from `evaluate`
+    title, currency, per_year
+        as for `Report.to_html`
 
     Returns
     -------
     str
         headings, sentences, pipe tables
+
+    Raises
+    ------
+    ValueError
+        For cases a year that are not above 0.
 
     Examples
     --------
@@ -1581,17 +1603,18 @@ def markdown_page(report: Any) -> str:
     >>> from cost_eval.report import evaluate
     >>> y, bold, shy = [0, 0, 0, 0, 1, 1] * 20, [0, 1, 0, 0, 1, 1] * 20, [0, 0, 0, 0, 1, 0] * 20
     >>> report = evaluate(y, {"bold": bold, "shy": shy}, CostMatrix.binary(fp=1, fn=10), rng=0)
-    >>> markdown_page(report).splitlines()[0]
+    >>> markdown_page(report, None, "euros", 12_000).splitlines()[0]
     '# What the predictions cost'
     """
-    parts = [f"# {_TITLE}", *summary_lines(report)]
+    lines = map(": ".join, answers(report, unit=currency).items())
+    parts = [f"# {title or _TITLE}", *lines, _a_year(report, currency, per_year)]
     parts += [report.robustness().words()] if "map" in panels_of(report) else []
     for title, frame in sections(report):
         shown = frame.head(200).to_csv(index=False, header=False, float_format=four_digits)
         rows = [[*map(str, frame.columns)], ["---"] * frame.shape[1], *csv.reader(io.StringIO(shown))]
         table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows)
         parts += [f"## {title}", table]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 # %% ../nbs/58_page.ipynb #60bc2a18
 def as_dict(report: Any) -> dict:

@@ -602,10 +602,13 @@ def _at_corners(costs, ranges: dict) -> dict:
 
 
 def _read_baseline(baseline, samples: Samples):
-    "The name of what is in use today: a model's, or that of a decision for everybody."
+    "The name of what is in use today: a model's, or that of a decision for everybody; no name is both."
+    everybody = [f"always {label}" for label in samples.costs.decisions]
+    if both := [name for name in samples.models if name in everybody]:
+        raise ValueError(f"models: {both[0]!r} is a decision for everybody, judged anyway; rename the model")
     if baseline is None:
         return None
-    named = [*samples.models, *(f"always {label}" for label in samples.costs.decisions)]
+    named = [*samples.models, *everybody]
     found = [name for name in named if str(baseline) in (name, name.removeprefix("always "))]
     if not found:
         raise ValueError(f"baseline: {baseline!r} is no model and no decision; there are {named}")
@@ -987,20 +990,34 @@ class Report(Result):
         """
         return _written(path, page.web_page(self, title, currency, per_year))
 
-    def to_markdown(self, path: str | Path | None = None) -> str:
+    def to_markdown(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str | None = None,
+        currency: str = "",
+        per_year: float | None = None,
+    ) -> str:
         """The page as Markdown, which Word processors read (pandoc report.md -o report.docx).
 
         Parameters
         ----------
         path : path, optional
             file to write
+        title, currency, per_year
+            as for `to_html`
 
         Returns
         -------
         str
             the page
+
+        Raises
+        ------
+        ValueError
+            For cases a year that are not above 0.
         """
-        return _written(path, page.markdown_page(self))
+        return _written(path, page.markdown_page(self, title, currency, per_year))
 
     def __repr__(self):
         return f"<Report on {len(self.best)} models and {self.n} samples>\n{self.summary()}"

@@ -132,7 +132,7 @@ class Posteriors(Result):
         Returns
         -------
         Posteriors
-            (N, 2), negative first
+            (N,), of the positive class
 
         Raises
         ------
@@ -142,11 +142,10 @@ class Posteriors(Result):
         Examples
         --------
         >>> Posteriors.from_llr([0.0, 2.0]).values.round(3).tolist()
-        [[0.5, 0.5], [0.119, 0.881]]
+        [0.5, 0.881]
         """
         share = check_range(prevalence, "prevalence", 0, 1, shape=())
-        odds = check_range(llr, "llr", ends="[]") + logit(share)
-        return cls(np.stack([expit(-odds), expit(odds)], -1), priors=share)
+        return cls(expit(check_range(llr, "llr", ends="[]") + logit(share)), priors=share)
 
     def frame_columns(self) -> dict:
         "A column for each class."
@@ -937,9 +936,10 @@ def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatri
         return
     areas = (np.mean([_area(x[:, k], y == k) for k in np.unique(y)]) for x in (p, turned))
     read = " and ".join(f"as {way} {area:.2f}" for way, area in zip((here, there), areas))
+    kept = "" if (at := getattr(given, "priors", None)) is None else f", priors={np.asarray(at).tolist()}"
     raise ValueError(
         f"{argument}: columns without names may stand in two orders, with areas under the ROC curve {read}; "
-        f"say which, Posteriors(numpy.asarray(values), classes={here}) or classes={there}"
+        f"say which, Posteriors(numpy.asarray(values), classes={here}{kept}) or classes={there}"
     )
 
 
@@ -1552,6 +1552,7 @@ def read_file(
     sep: str | None = None,
     decimal: str = ".",
     index_col: int | None = None,
+    as_written: bool = False,
 ) -> DataFrame:
     """A table from a file: what pandas reads by the end of its name.
 
@@ -1566,6 +1567,8 @@ def read_file(
         the decimal mark of a CSV file
     index_col : int, optional
         the column that names the rows, of a CSV file or a sheet
+    as_written : bool, default False
+        every cell of a CSV file as the text that stands there: 007, NA
 
     Returns
     -------
@@ -1597,9 +1600,10 @@ def read_file(
             _check_names(kind, path, how)
             how |= {"index_col": index_col}
         if kind == "CSV":
-            how |= {"decimal": decimal} | every_digit(pandas())
+            as_text = {"dtype": str, "keep_default_na": False}
+            how |= as_text if as_written else {"decimal": decimal} | every_digit(pandas())
         frame = getattr(pandas(), f"read_{kind.lower()}")(path, **how)
-        if kind == "CSV":
+        if kind == "CSV" and not as_written:
             _check_marks(frame, decimal)
     return frame
 

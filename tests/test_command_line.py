@@ -50,7 +50,7 @@ def call(capsys, *arguments):
 def test_the_report_of_a_file_is_the_librarys(scores, tmp_path, capsys, one_draw):
     path, frame = scores
     out = {name: tmp_path / f"r.{name}" for name in ("html", "markdown", "json")}
-    given = [part for name, to in out.items() for part in (f"--{name}", to)]
+    given = ["--title", "Ward 7", "--per-year", 1000, *(x for k in out for x in (f"--{k}", out[k]))]
     code, said, _ = call(capsys, path, "--fp", 1, "--fn", 9, "--positive", "ill", "--prevalence", ".1",
                          "--group", "site", "--scores", "one,two", *given)
     here = evaluate(frame["label"], frame[["one", "two"]], {"fp": 1, "fn": 9}, positive="ill", priors=.1,
@@ -59,7 +59,7 @@ def test_the_report_of_a_file_is_the_librarys(scores, tmp_path, capsys, one_draw
     assert "By group" in said and "Between groups" in said
     written = json.loads(out["json"].read_text())
     assert written["best"] == json.loads(json.dumps(here.to_dict()["best"]))
-    assert "<table" in out["html"].read_text() and "Verdict" in out["markdown"].read_text()
+    assert all(words in out[k].read_text() for k in list(out)[:2] for words in ("Ward 7", "On 1,000", "Use "))
 
 
 def test_parquet_shards_decisions_and_posteriors(scores, tmp_path, capsys, one_draw):
@@ -104,6 +104,8 @@ BAD = {
 
     "no number for a cost": (None, ["--fp", "1,5", "--fn", 2], "no range (5:20) and no column"),
     "both priors": (None, [*ILL, "--priors", "ill=.1,well=.9", "--prevalence", ".1"], "--prevalence says"),
+    "a title of nothing": (None, [*ILL, "--title", "June"], "give --html FILE or --markdown FILE, too"),
+    "a decision's name": (lambda f: f.rename(columns={"two": "always ill"}), ILL, "judged anyway; rename"),
     "a page nowhere": (None, [*ILL, "--html", "/nowhere/r.html"], "cannot be written"),
     "weights that are text": (None, [*ILL, "--weight", "site"], "--weight: expected numbers, got "),
     "costs in a folder": (None, ["--costs", "."], "--costs: .: a folder; name the files in it, ./*"),

@@ -350,7 +350,7 @@ def installed(tmp_path_factory):
 
 def test_decide_applies_the_rule_to_files(installed, capsys):
     place, rows = installed
-    new, rule = rows(1000, 1).drop(columns="label"), DecisionRule.from_json(place / "rule.json")
+    new, rule = rows(1000, 1).assign(label="NA", zip="007"), DecisionRule.from_json(place / "rule.json")
     new.loc[[3, 700], "p"] = np.nan
     new.to_csv(place / "new.csv", index=False)
     new.set_index("id").to_parquet(place / "new.parquet")
@@ -362,7 +362,7 @@ def test_decide_applies_the_rule_to_files(installed, capsys):
     def decided(file, *options, made="rule.json", out="decided.csv"):
         said = place / file, "--rule", place / made, "--out", place / out, *options
         code, _, err = shell(capsys, "decide", *said)
-        return (pd.read_csv(place / out), err) if code == 0 else (code, err)
+        return (pd.read_csv(place / out, sep=",;"["--sep" in options]), err) if code == 0 else (code, err)
 
     for file, options, made in (("new.csv", [], "rule.json"), ("new.parquet", [], "rule.json"),
                                 ("q.csv", ["--scores", "q"], "rule.json"),
@@ -371,6 +371,8 @@ def test_decide_applies_the_rule_to_files(installed, capsys):
         assert err == "" and (told["decision"] == rule.decide(new["p"])).all()
         assert (told["id"] == new["id"]).all()
     assert (decided("new.csv", "--capacity", 20)[0]["decision"] == "ill").sum() == 20
+    before, after = ((place / f).read_text().splitlines() for f in ("new.csv", "decided.csv"))
+    assert [line.rpartition(",")[0] for line in after] == before
     for file, made, words in (("q.csv", "rule.json", "--scores: '"), ("no.csv", "rule.json", "no such file"),
                               ("decided.csv", "rule.json", "a column 'decision' already"),
                               ("new.csv", "new.csv", "no JSON|no such|not complete")):
@@ -383,13 +385,14 @@ def test_decide_applies_the_rule_to_files(installed, capsys):
 def test_posteriors_in_columns_and_costs_of_each_row(tmp_path, capsys):
     three, own, costs = (tmp_path / name for name in ("three.csv", "own.csv", "costs.csv"))
     pd.DataFrame({"y": Y3, **{f"m_{k}": P3[:, k] for k in range(3)}}).to_csv(three, index=False)
-    pd.DataFrame({"y": Y, "p": P, "amount": LOW}).to_csv(own, index=False)
+    pd.DataFrame({"y": Y, "p": P, "llr": S, "amount": LOW}).to_csv(own, index=False)
     THREE.to_frame().to_csv(costs)
     prices = ["--fp", 1, "--fn", "amount"]
     made, out = ["--rule", tmp_path / "r.json"], ["--out", tmp_path / "out.csv"]
     for file, options, later, columns, given in (
+            (own, ["--llr", "llr", "--fp", 1, "--fn", 5], [], "llr", [Posteriors(P)]),
             (three, ["--costs", costs], [], [[k, f"m_{k}"] for k in range(3)], [P3]),
-            (own, prices, prices, "p", [P, {"fp": np.ones(N), "fn": LOW}])):
+            (own, ["--scores", "p", *prices], prices, "p", [P, {"fp": np.ones(N), "fn": LOW}])):
         assert shell(capsys, "evaluate", file, *options, "--save-rule", tmp_path / "r.json")[0] == 0
         rule = DecisionRule.from_json(tmp_path / "r.json")
         assert rule.content["columns"] == columns

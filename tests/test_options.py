@@ -25,6 +25,7 @@ LEFT_OUT = {  # names whose options are tried elsewhere
     **dict.fromkeys(["describe", "names"], "test_datasets.py"), "main": "test_command_line.py",
     **dict.fromkeys(["explorer", "explore_metric_study"], "test_widgets.py"),
     "Report.to_html": "test_report.py", "read_file": "test_samples.py",
+    "Report.to_markdown": "test_wishes.py",
 }
 PAIRS, THIRDS, OWN = np.arange(N) // 2, np.arange(N) % 3, ce.ExampleCosts(fp=1, fn=np.arange(N))
 # another value of each option, by its name or by function and name; of a problem where it is a function
@@ -88,7 +89,6 @@ EXPECTED = {  # of an option, or of one function's: what it does instead, and wh
     "given_folds.n": ("refused", "folds that do not fit are not taken"),
     "given_folds.clusters": ("refused", "folds that part a cluster are not taken"),
     **dict.fromkeys(["read_table.sep", "read_table.decimal"], ("same", "a frame has no marks")),
-    "Report.to_markdown.path": ("same", "where the text is also written"),
 }
 
 

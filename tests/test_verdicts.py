@@ -149,9 +149,10 @@ def sentences_agree(r):
     open_ = r.differences[~r.differences["told_apart"].astype(bool)][["first", "second"]].to_numpy()
     rivals = [name for name in r.best["model"][1:] if any({name, top["model"]} == {*pair} for pair in open_)]
     assert not gains or bool(rivals) == (f"{', '.join(rivals)} may be as good" in verdict.replace(" and ", ", "))
-    cut, at = re.findall(rf"decide (\S+) from {N} on", verdict), r.decision_rule(top["model"]).threshold
-    assert not cut or says(cut[0][1], at) and cut[0][0] == str(r.decisions[1])
-    assert bool(cut) == (np.isfinite(at) and len(r.decisions) == 2 and use)
+    cut, own = re.findall(rf"decide (\S+) from {N} on", verdict), r.decision_rule(top["model"])
+    assert not cut or own.same_from < float(cut[0][1].replace(",", "")) <= own.same_to
+    assert not cut or cut[0][0] == str(r.decisions[1])
+    assert bool(cut) == (np.isfinite(own.threshold) and len(r.decisions) == 2 and use)
     sure_agrees(r, said["How sure"], top, naive, saved)
     assert all(note.rstrip(".") in said["What to check"] or "more in the notes" in said["What to check"]
                for note in r.notes)

@@ -31,8 +31,9 @@ def test_savings_and_page_speak_of_todays_rule(baseline, name, cost):
     assert report.today["model"] == name and report.today["cost"] == pytest.approx(cost)
     assert f"today's rule ({name})" in report.summary().lower() or f"{name} (today's rule)" in report.summary()
     assert report.with_costs({"fp": 1, "fn": 9}).today["model"] == name
-    page = report.to_html(currency="euros", per_year=1000)
-    assert re.search(rf"On 1,000 cases a year, new saves [\d,.]+ to [\d,.]+ euros against[^.]*{name}", page)
+    says = rf"On 1,000 cases a year, new saves [\d,.]+ to [\d,.]+ euros against[^.]*{name}"
+    for page in (report.to_html, report.to_markdown):
+        assert re.search(says, page(currency="euros", per_year=1000))
 
 
 def test_the_page_begins_with_one_sheet():
@@ -84,6 +85,7 @@ def test_two_files_meet_by_their_ids(files, capsys):
     for bad, words in ((call.replace("--old said_old", "--old said_new"), "--new"), (call.replace(f" {files}/new.csv", ""),
                        "--join"), (call.replace("--join id", "--join label"), "twice")):
         assert main(bad.split()) == 2 and words in capsys.readouterr().err
+    assert main(call.replace("new.csv", (files / "new.csv").rename(files / "old.txt").name).split()) == 0
 
 
 def test_detection_costs_are_their_formulas():
@@ -98,8 +100,10 @@ def test_detection_costs_are_their_formulas():
     for measure in (min_dcf, act_dcf):
         with pytest.raises(ValueError, match="so it would be paid for"):
             measure(Y, llr, {"fp": 1, "fn": -1}, priors=prior)
-    decided = ce.evaluate(Y, {"m": ce.Posteriors.from_llr(llr)}, costs, rule="bayes", priors=prior, rng=0)
+    decided = ce.evaluate(np.where(Y, "ill", "well"), {"m": ce.Posteriors.from_llr(llr)}, costs, rule="bayes",
+                          priors=prior, positive="ill", rng=0)
     assert decided.best["cost"][0] == pytest.approx([*at.values()][-1])
+    assert ((llr >= float(re.search(r"ratio of (\S+)\)", decided.summary())[1])) == (llr >= [*at][-1])).all()
 
 
 def test_before_any_label_the_bounds_are_the_cheapest_and_the_costliest_class():
