@@ -166,7 +166,9 @@ def _errors(y_true, model, scores) -> Any:
     if np.ndim(values) == 2:
         named = getattr(values, "columns", getattr(model, "classes", None))
         return CostMatrix.zero_one(np.shape(values)[1], classes=named)
-    if scores is None:
+    array = np.asarray(values)
+    shares = isinstance(model, Posteriors) or (array.dtype.kind == "f" and ((array > 0) & (array < 1)).any())
+    if scores is None or shares:
         return np.array([[0.0, 1], [1, 0]])
     labels = seen_labels(*(check_1d(v, name) for v, name in ((y_true, "y_true"), (values, "model"))))
     labels += [] if len(labels) > 1 else [("any", "other")]  # a class that nobody has
