@@ -21,7 +21,7 @@ import numpy as np
 from scipy.stats import norm
 
 from .bootstrap import Difference, Interval, loss_difference, loss_interval
-from .core import Result, check_capacity, check_confidence, check_integer, result, short
+from .core import Result, capacity_share, check_confidence, check_integer, result, short
 from .plotting import COLORS, ensure_axes, explorer, label_lines, live_figure, readable, sliders_of
 from .policies import CrossFit
 from .samples import read_samples
@@ -197,7 +197,7 @@ class CapacityCurve(Result):
         CapacityPoint
             with exactly so many calls, also where the last ones cost more than they save
         """
-        share = _share(capacity, self.units.n)
+        share = capacity_share(capacity, self.units.n)
         return _points(self.units, [share], self.confidence)[0]
 
     def called(self, capacity: float) -> np.ndarray:
@@ -213,7 +213,7 @@ class CapacityCurve(Result):
         ndarray
             (N,) 1 or 0; for those tied at the cut the probability that the lot takes them
         """
-        return self.units.called(_share(capacity, self.units.n))
+        return self.units.called(capacity_share(capacity, self.units.n))
 
     def step(self, start: float, stop: float) -> Difference:
         """What the calls from one number to another save: of a further caller, say.
@@ -228,7 +228,7 @@ class CapacityCurve(Result):
         Difference
             saving with `stop` calls minus that with `start` calls, per sample
         """
-        first, last = (_share(calls, self.units.n) for calls in (start, stop))
+        first, last = (capacity_share(calls, self.units.n) for calls in (start, stop))
         if not first < last:
             raise ValueError(f"stop: {stop} calls are not more than start = {start}; exchange them")
         found = _apart((self, last), (self, first), nested=True)
@@ -254,7 +254,7 @@ class CapacityCurve(Result):
         gains, masses = ((getattr(of.units, part) for of in (self, other)) for part in ("gain", "mass"))
         if not np.array_equal(*gains) or not np.allclose(*masses):
             raise ValueError("other: a curve of other samples, costs, weights or priors; make both alike")
-        share = _share(capacity, self.units.n)
+        share = capacity_share(capacity, self.units.n)
         return _apart((self, share), (other, share))
 
     def frame_columns(self) -> dict:
@@ -398,12 +398,6 @@ def _running(place: np.ndarray, worth: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(np.bincount(place, worth, size)[:-1])])
 
 
-def _share(capacity, n: int) -> float:
-    "A count of n samples, or a share below 1, as a share."
-    value = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
-    return value / n if isinstance(value, int) else value
-
-
 def _grid(ends: np.ndarray, points: int) -> np.ndarray:
     "Shares at the ends of places: nobody, everybody, and about as many between as asked."
     wanted = np.linspace(0, 1, points + 1)
@@ -415,8 +409,8 @@ def _points(units: CallUnits, shares, confidence: float) -> tuple:
     "What these shares of calls are worth, with intervals."
     shares = np.asarray(shares, float)
     order = np.argsort(-units.gain, kind="stable")
-    known = np.cumsum(units.mass[order] * np.maximum(units.gain[order], 0))
-    perfect = np.interp(shares, np.cumsum(units.mass[order]), known, left=0)
+    known = np.append(0.0, np.cumsum(units.mass[order] * np.maximum(units.gain[order], 0)))
+    perfect = np.interp(shares, np.append(0.0, np.cumsum(units.mass[order])), known)
     naive = np.maximum(0.0, shares * (units.mass @ units.gain))
     savings = (_saving(units, share, confidence) for share in shares)
     rows = zip(shares, savings, perfect, naive)

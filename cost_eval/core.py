@@ -401,6 +401,12 @@ def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below
     return check_integer(capacity, "capacity", high=most, hint=hint)
 
 
+def capacity_share(capacity, n: int) -> float:
+    "A count of n samples, or a share below 1, as a share."
+    value = check_capacity(capacity, n, f"a count of the {n} samples, or a share below 1")
+    return value / n if isinstance(value, int) else value
+
+
 def numbers(value, name: str) -> np.ndarray:
     "A float array of numbers (not of text, dates or objects); `ValueError` otherwise."
     array = dense(value, name)

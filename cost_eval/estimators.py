@@ -27,6 +27,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_array, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
@@ -240,6 +241,17 @@ def _target_priors(priors, given: CostMatrix, classes):
     if abs(p[rows].sum() - 1) > 1e-6:
         raise ValueError(f"priors: {priors} for {list(given.classes)}, but only {classes.tolist()} are in y")
     return p[rows]
+
+
+def _name_of_weights(estimator) -> str:
+    "What `fit` calls weights: of a search what it hands on, of a pipeline those of its last step; or ''."
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    if isinstance(estimator, BaseSearchCV):
+        return _name_of_weights(estimator.estimator)
+    step, last = (getattr(estimator, "steps", None) or [("", None)])[-1]
+    name = _name_of_weights(last) if step else ""
+    return f"{step}__{name}" if name else ""
 
 
 def _response_method(estimator) -> str:
@@ -491,11 +503,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             return {}
         if _sklearn.get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", sample_weight=sample_weight).estimator.fit)
-        if has_fit_parameter(self.estimator, "sample_weight"):
-            return {"sample_weight": sample_weight}
-        steps = getattr(self.estimator, "steps", None)
-        if steps and has_fit_parameter(steps[-1][1], "sample_weight"):
-            return {f"{steps[-1][0]}__sample_weight": sample_weight}
+        if name := _name_of_weights(self.estimator):
+            return {name: sample_weight}
         text = f"sample_weight: {type(self.estimator).__name__} takes no weights"
         if self.calibration is None:
             raise ValueError(f"{text}, so they would be lost; leave them out, or say calibration='affine'")

@@ -171,7 +171,9 @@ def _errors(y_true, model, scores, positive) -> Any:
             last = max(map(written, named)) if positive is None and not unordered(named) else positive
             named = sorted(named, key=lambda label: last is not None and written(label) == written(last))
         return CostMatrix.zero_one(np.shape(values)[1], classes=named)
-    if scores is None:
+    array = np.asarray(values)
+    shares = isinstance(model, Posteriors) or (array.dtype.kind == "f" and ((array > 0) & (array < 1)).any())
+    if scores is None or shares:
         return np.array([[0.0, 1], [1, 0]])
     labels = seen_labels(*(check_1d(v, name) for v, name in ((y_true, "y_true"), (values, "model"))))
     labels += [] if len(labels) > 1 else [("any", "other")]  # a class that nobody has

@@ -564,7 +564,7 @@ def cost_correlation(
         corr = standardize_spearman(corr, spearman_moments(np.asarray(revenues).size + 1))
     levels = [np.asarray(prevalences).ravel(), np.asarray(weights).ravel(), list(_named(metrics))]
     index = pd.MultiIndex.from_product(levels, names=["prevalence", "weight", "metric"])
-    columns = {"mean": corr.mean(-1).ravel(), "std": corr.std(-1).ravel()}
+    columns = {"mean": corr.mean(-1).ravel(), "std": corr.std(-1, ddof=1).ravel()}
     table = pd.DataFrame(columns, index=index).reset_index()
     return table[["metric", "prevalence", "weight", "mean", "std"]]
 

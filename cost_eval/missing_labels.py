@@ -25,10 +25,12 @@ from cost_eval.core import (
     check_1d,
     check_confidence,
     check_range,
+    is_missing,
     objects,
     result,
     same_rows,
     short,
+    written,
 )
 from .plotting import COLORS, explorer, live_figure, readable, sliders_of
 from .samples import Decisions, Posteriors, labelled_rows, read_samples
@@ -63,7 +65,7 @@ class _Case(Result):
 def _read(y_true, decisions, costs, versus, positive, sample_weight=None, clusters=None) -> _Case:
     "Labels with gaps, decisions for all, and costs, in one order; rows of weight 0 are left out."
     same_rows(y_true=y_true, decisions=decisions, versus=versus)
-    costs = _named(costs, decisions, positive)
+    costs = _named(costs, positive, decisions=decisions, versus=versus, y_true=y_true)
     part = labelled_rows(y_true, sample_weight=sample_weight, unknown=as_costs(costs).classes[0])
     models = {"decisions": Decisions(decisions)}
     if versus is not None:
@@ -79,14 +81,14 @@ def _read(y_true, decisions, costs, versus, positive, sample_weight=None, cluste
     return _Case(has, table, options, samples)
 
 
-def _named(costs, decisions, positive):
-    "Costs of two classes with the names that decisions have: no label may be there to say them."
-    table, own = as_costs(costs), check_1d(decisions, "decisions").tolist()
-    others = [label for label in own if label != positive]
-    told = positive is not None and np.ndim(positive) == 0
-    if not told or table.classes != (0, 1) or table.shape[-2:] != (2, 2) or not others:
+def _named(costs, positive, **given):
+    "Costs of two classes with the names that decisions or labels have: there may be no label to say them."
+    table, told = as_costs(costs), positive is not None and np.ndim(positive) == 0
+    if not told or table.classes != (0, 1) or table.shape[-2:] != (2, 2):
         return costs
-    names = others[0], positive
+    seen = (one for name, of in given.items() if of is not None for one in check_1d(of, name).tolist())
+    others = (label for label in seen if not is_missing(label) and written(label) != written(positive))
+    names = next(others, 0 if written(positive) in ("1", "True") else f"not {written(positive)}"), positive
     if isinstance(table, ExampleCosts):
         return ExampleCosts.from_array(table.array, classes=names, decisions=names)
     return CostMatrix(table.array, classes=names, decisions=names)

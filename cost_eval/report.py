@@ -53,6 +53,7 @@ from .confusion import BinaryCounts
 from cost_eval.core import (
     Note,
     Result,
+    capacity_share,
     cheapest_first,
     check_1d,
     check_choice,
@@ -87,6 +88,12 @@ class _Case(Losses):
     baseline: Any = field(default=None, kw_only=True)  # what is in use today: a model, or "always x"
     ranges: Any = field(default=None, kw_only=True)  # least and largest of each cost that is a range
     scenarios: Any = field(default=(), kw_only=True)  # (name, costs, those of all rows if labels are missing)
+
+    @property
+    def by_lot(self) -> np.ndarray:
+        "(1, 2) shares of the decisions where the lot fills a capacity; (0, M) where that admits everybody."
+        share = 1.0 if self.capacity is None else capacity_share(self.capacity, self.n)
+        return np.empty((0, self.costs.shape[1])) if share == 1 else np.array([[1 - share, share]])
 
 
 def _case_of(
@@ -175,7 +182,7 @@ def _drawn(case: _Case, fits: CrossFit, declared: dict, priors, others: tuple = 
     """
     entries, said = _entries(fits, declared, _limits(case, priors), others, *known)
     apart = [_steps(fits, e.model, e.rule) for e in entries]
-    codes, mixed = _mixtures([e.decisions for e in entries], case.costs.shape[1], apart)
+    codes, mixed = _mixtures([e.decisions for e in entries], case.by_lot, apart)
     errors = {e.model: _draw_error(case, e) for e in entries if e.main}
     drawn = [replace(e, decisions=code) for e, code in zip(entries, codes)]
     return drawn, said, replace(case, **mixed), errors
@@ -201,7 +208,7 @@ def _draw_enough(case: _Case, fits: CrossFit, declared: dict, priors) -> tuple[l
                 fits.draw(min(most, int(drawn * 2 ** np.ceil(np.log2(1.1 * share**2)))), name)
             known[name], drawn = fits.decide(name, rule, posteriors=False, **limits), fits.many[name]
             (entry,), _ = _entries(fits, {name: rule}, limits, known=known)
-            codes, mixed = _mixtures([entry.decisions], case.costs.shape[1])
+            codes, mixed = _mixtures([entry.decisions], case.by_lot)
             asked = replace(case, **mixed).asks(replace(entry, decisions=codes[0]))
             ends = ask([asked], confidence=case.confidence)
             error = 20 * _draw_error(case, entry)
@@ -221,16 +228,17 @@ def _draw_error(case: _Case, entry: Decided) -> float:
     return float(np.std(costs / unit, ddof=1) / len(costs) ** 0.5 * unit)
 
 
-def _mixtures(drawn: list, M: int, apart: Any = ()) -> tuple[list, dict]:
+def _mixtures(drawn: list, shares: np.ndarray, apart: Any = ()) -> tuple[list, dict]:
     """Decisions, (N,) or (D, N) in each one's own number of draws, as (N,) numbers of columns of the costs,
-    or from M on of mixtures, and these, as `Losses` takes them; of those `apart` the draws are tested one by
-    one, and come last.
+    or from M on of mixtures, and these, as `Losses` takes them, after those that there are, `shares` (C, M);
+    of those `apart` the draws are tested one by one, and come last.
     """
-    D = max((len(decided) for decided in drawn if decided.ndim > 1), default=0)
+    M, D = shares.shape[1], max((len(decided) for decided in drawn if decided.ndim > 1), default=0)
     if not D:
-        return [decided.astype(np.intp, copy=False) for decided in drawn], {"mixed": None, "drawn": None}
+        alike = [decided.astype(np.intp, copy=False) for decided in drawn]
+        return alike, {"mixed": shares if len(shares) else None, "drawn": None}
     single = [bool(k < len(apart) and apart[k]) for k in range(len(drawn))]
-    found, shares, each = list(drawn), np.empty((0, M)), np.empty((D, 0), np.intp)
+    found, each = list(drawn), np.full((D, len(shares)), -1)
     for k in sorted(range(len(drawn)), key=single.__getitem__):
         decided = drawn[k]
         if decided.ndim == 1:
@@ -297,10 +305,11 @@ def _everybody(case: _Case) -> list[Decided]:
 
 
 def _constant_entries(case: _Case) -> list[Decided]:
-    "The same, as far as a capacity, or what is required, allows that."
+    "The same, as far as a capacity (beyond which the lot decides), or what is required, allows that."
     everybody = _everybody(case)
-    if case.capacity is not None:
-        return everybody[:1]
+    if len(case.by_lot):
+        lot = np.full(len(case.y), case.costs.shape[1], np.intp)
+        return [everybody[0], Decided(f"{case.costs.decisions[1]} by lot", "constant", lot)]
     if case.require is None:
         return everybody
     weight = case.class_weights if case.shifted else 1.0
@@ -1088,7 +1097,8 @@ def evaluate(
         (K,) class priors of the deployment, or one number, that of the positive class; default: those of the
         samples
     capacity : int or float, optional
-        at most so many samples, or such a share of the deployment, can be decided positive
+        at most so many samples, or such a share of the deployment, can be decided positive. A model then has
+        to beat as many drawn by lot, too ("1 by lot" on the ladder)
     require : mapping, optional
         {"recall": 0.95}, {"workload": 0.1}: what decisions must keep to
         (`cost_eval.decisions.read_requirements`), of two classes and two decisions. Each model then decides

@@ -34,6 +34,7 @@ import cost_eval.confusion as memory
 from .confusion import JointCounts, ThresholdCounts
 from cost_eval.core import (
     VERIFICATION_BIAS,
+    check_capacity,
     check_integer,
     check_weights,
     cost_table,
@@ -382,7 +383,8 @@ def evaluate(
     rng : optional
         seed or Generator; None: seed 0
     **options
-        of the in-memory function; groups, clusters, sample_weight, ids and folds are columns of `data`
+        of the in-memory function; groups, clusters, sample_weight, ids and folds are columns of `data`, and a
+        capacity that is a count is one of all rows
 
     Returns
     -------
@@ -406,6 +408,7 @@ def evaluate(
     if not isinstance(models, Mapping):
         models = {models if isinstance(models, str) else "model": models}
     (own, rest), called = _split(costs), {name: f"models[{name!r}]" for name in models}
+    models = {name: _named_columns(model, rest) for name, model in models.items()}
     said = {name for name, model in models.items() if isinstance(model, (Decisions, Posteriors, Scores))}
     columns = {called[k]: model.values if k in said else model for k, model in models.items()} | own
     given = [name for name in _OF_ROWS if name in options]
@@ -414,11 +417,28 @@ def evaluate(
     read = {k: found.get(called[k]) for k in models}
     read |= {k: replace(models[k], values=read[k]) for k in said}
     options |= {name: found[name] for name in _OF_ROWS if name in found}
+    options |= _limit_of_drawn(options.get("capacity"), rows, n)
     report = evaluate_in_memory(found["y_true"], read, _own_costs(found, rest), rng=rng, **options)
     if n <= rows:
         return report
     note = f"Of the {n:,} rows {rows:,} were evaluated, drawn at random (rows=)."
     return replace(report, notes=(note, *report.notes))
+
+
+def _named_columns(model, costs):
+    "A list of columns as posteriors of the classes that the costs name."
+    classes = costs.get("classes") if isinstance(costs, Mapping) else getattr(costs, "classes", None)
+    named = classes is not None and list(classes) != [*range(len(classes))]
+    return Posteriors(model, classes=classes) if named and isinstance(model, list) else model
+
+
+def _limit_of_drawn(capacity, rows: int, n: int) -> dict:
+    "A count of all n rows as one of those that are drawn; a share stays as it is."
+    if capacity is None or n <= rows or not isinstance(check_capacity(capacity, n), int):
+        return {}
+    if capacity * rows < n:
+        raise ValueError(f"capacity: {capacity} of {n:,} rows are none of {rows:,}; draw more, rows={n}")
+    return {"capacity": round(capacity * rows / n)}
 
 
 def _some_rows(data, columns: dict, rows: int, rng) -> tuple[dict, int]:

@@ -60,6 +60,9 @@ def test_it_is_the_list_of_decide(model):
     curve = capacity_curve(Y, model, OWN, points=2, rng=0)
     for k in (1, 10, int(curve.best.calls)):
         np.testing.assert_array_equal(decide(model, Y, OWN, capacity=k, rng=0).decisions, curve.called(k))
+    for k, rival in ((9, "1 by lot"), (N, "always 1")):
+        nobody, other = evaluate(Y, model, OWN, capacity=k, draws=1, rng=0).ladder[:2].itertuples()
+        assert other.model == rival and nobody.cost - other.cost == pytest.approx(k / N * curve.saving[-1])
 
 
 def test_ties_share_the_calls():
@@ -79,8 +82,8 @@ def test_at_other_priors():
     there = capacity_curve(Y[many], Scores(P[many]), SAME, rule="calibrated", rng=0, points=2)
     share = float(Y[many].mean())
     here = capacity_curve(Y, Scores(P), SAME, priors=share, rng=0, points=2)
-    for q in (.05, .2, .6):
-        assert here.at(q).saving.mean == pytest.approx(there.at(q).saving.mean, rel=1e-9, abs=1e-12)
+    for q in (1e-4, .05, .2, .6):
+        np.testing.assert_allclose(*((c.at(q).saving.mean, c.at(q).perfect) for c in (here, there)), 1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, {"priors": .1}, {"sample_weight": np.ones(N)},

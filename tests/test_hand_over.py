@@ -47,6 +47,7 @@ def test_labels_posteriors_and_decisions_with_scores_are_one_thing(given):
 def test_two_classes_by_one_probability_and_nothing_answered():
     p = np.array([.2, .5, .9, .6])
     found = risk_coverage(["a", "b", "b", "a"], p, positive="b", thresholds=[.95, .6])
+    assert risk_coverage([0, 1, 1, 0], p, [.8, .5, .9, .6], thresholds=[.6]).wrong == [1]
     assert found.answered.tolist() == [0, 3] and found.wrong.tolist() == [0,
             1] and np.isnan(found.risk[0]), "one half is no answer surer than .6"
     assert (found.low[0], found.high[0]) == (0, 1)

@@ -239,7 +239,7 @@ def test_weighted_study_is_the_standardised_coefficient(end):
     sign = -1 if end == "worst" else 1
     gamma = np.array([plain_coefficient(sign * a, -sign * b, 2.) for a, b in zip(merit, bill)])
     expected = study.standardize_spearman(gamma, study.spearman_moments(8))
-    assert (table["mean"][0], table["std"][0]) == pytest.approx((expected.mean(), expected.std()), abs=1e-9)
+    assert (table["mean"][0], table["std"][0]) == pytest.approx((expected.mean(), expected.std(ddof=1)), abs=1e-9)
 
 
 def test_other_weights_and_metrics_change_nothing_and_dearer_customers_the_bill(revenues):

@@ -172,8 +172,7 @@ def test_the_report_over_random_partitions(seed, rule, more, classes):
     options = {"rule": rule, "priors": .3 if more else None, "rng": 0, "confidence": .9}
     columns, two = {name: name for name in own}, np.column_stack([1 - p, p])
     said = {"say": ce.Posteriors(p, classes=[classes[0]]), "two": ce.Posteriors(two, classes=classes)}
-    asked = {"say": ce.Posteriors("p", classes=[classes[0]]),
-             "two": ce.Posteriors(["q", "p"], classes=classes)}
+    asked = {"say": ce.Posteriors("p", classes=[classes[0]]), "two": ["q", "p"]}
     found = scale.evaluate("y", {"p": "p", "d": "d"} | asked, costs, data=lazy, **options, **columns)
     assert found == ce.evaluate(y, values | said, costs, **options, **own)
 
@@ -191,6 +190,8 @@ def test_more_rows_than_are_read_are_a_random_part_which_does_not_depend_on_the_
         pd.testing.assert_frame_equal(found.ladder, here.ladder)
     said = "Of the 2,000 rows 500 were evaluated, drawn at random (rows=)."
     assert found.notes[0] == found.with_costs([[0, 1], [9, 0]]).notes[0] == said
+    limited = scale.evaluate("y", **call | {"models": "w"}, rows=500, rng=3, capacity=200).best
+    assert limited.equals(ce.evaluate(y[kept], {"w": w[kept]}, [[0, 1], [5, 0]], rng=3, capacity=50).best)
     other = scale.evaluate("y", **call, rows=500, rng=4)
     assert other.best["cost"][0] != found.best["cost"][0]
     whole = scale.evaluate("y", **call, rows=2000, rng=3)
@@ -265,6 +266,7 @@ test_bad_input = refuses({  # what only blocks have, and what stands in one is n
     "weight": (lambda: scale.confusion_counts("y", "rule", sample_weight="p", data=LAZY.assign(p=-1.)),
                "block 0: sample_weight: -1 at position 0"),
 
+    "a limit": (lambda: scale.evaluate("y", {"m": "p"}, COSTS, data=LAZY, rows=9, capacity=5), "rows=60"),
     "rows=": (lambda: scale.evaluate("y", {"m": "rule"}, COSTS, data=LAZY, rows=0), "rows"),
     "costs in memory": (lambda: scale.losses("y", "y", ce.ExampleCosts(fp=1, fn=np.ones(6)), data=NUMBERS),
                         "costs: of 6 rows"),

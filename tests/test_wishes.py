@@ -113,6 +113,7 @@ def test_before_any_label_the_bounds_are_the_cheapest_and_the_costliest_class():
     assert found.if_calibrated == pytest.approx(np.where(decided, 1 - p, 5 * p).mean())
     named = ce.bounds_without_labels([None] * 50, np.where(decided, "ill", "well"), PRICES, positive="ill", posteriors=p)
     assert named == found
+    assert ce.bounds_without_labels([None] * 50, ["ill"] * 50, PRICES, positive="ill").high == 1
 
 
 def test_a_certified_precision_is_a_binomial_test_of_those_flagged():
