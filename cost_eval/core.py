@@ -1702,7 +1702,14 @@ def estimand(what: str, one: str, cap=None) -> str:
 
 # %% ../nbs/00_core.ipynb #934c125e
 def table_html(corner: str, columns, rows, caption: str = "") -> str:
-    "An HTML table of label-and-cells rows; cells are HTML already, labels are not."
+    """An HTML table of label-and-cells rows; cells are HTML already, labels are not.
+
+    Examples
+    --------
+    >>> text = table_html("<c>", ["<a>"], [("<r>", ["<b>1</b>"])], "what")
+    >>> text.count("&lt;"), "<b>1</b>" in text, "<caption" in text, "caption" in table_html("c", ["a"], [])
+    (3, True, True, False)
+    """
     head = "".join(f"<th>{escape(str(column))}</th>" for column in columns)
     body = "".join(
         f"<tr><th>{escape(str(label))}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

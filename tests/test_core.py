@@ -232,12 +232,6 @@ def test_records_are_equal_if_every_field_is(a, b, equal):
     assert Record(a) != Record(a, 2.0) and Record(a) != 1.0
 
 
-def test_html_tables_escape_labels():
-    text = core.table_html("<c>", ["<a>"], [("<r>", ["<b>1</b>"])], "what")
-    assert text.count("&lt;") == 3 and "<b>1</b>" in text and "<caption" in text
-    assert "caption" not in core.table_html("c", ["a"], [])
-
-
 def test_a_missing_library_is_named_with_its_extra(monkeypatch):
     assert core.optional_import("math", extra="book").pi == np.pi
     with pytest.raises(ImportError, match=r'^nowhere is needed for this: pip install "cost_eval\[scale\]"$'):
