@@ -131,7 +131,7 @@ BY_MODULE = {  # modules whose names have no line where others ask them, and who
 }
 WITHOUT = {  # why functions have no line
     "the engine: intervals, reports and rules are asked": """refuse_told told_by_costs monotone_interval
-        from_unit not_gained sample_difference sample_interval within_capacity rule_of""",
+        from_unit not_gained sample_difference sample_interval within_capacity rule_of read_model""",
     "they write into a table that all lines read": "add_method add_reference reproduces",
 }
 

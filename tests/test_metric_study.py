@@ -239,7 +239,7 @@ def test_weighted_study_is_the_standardised_coefficient(end):
     sign = -1 if end == "worst" else 1
     gamma = np.array([plain_coefficient(sign * a, -sign * b, 2.) for a, b in zip(merit, bill)])
     expected = study.standardize_spearman(gamma, study.spearman_moments(8))
-    assert (table["mean"][0], table["std"][0]) == pytest.approx((expected.mean(), expected.std(ddof=1)), abs=1e-9)
+    assert [*table.loc[0, ["mean", "std"]]] == pytest.approx([expected.mean(), expected.std(ddof=1)], abs=1e-9)
 
 
 def test_other_weights_and_metrics_change_nothing_and_dearer_customers_the_bill(revenues):
@@ -284,7 +284,7 @@ def test_samples_are_what_the_table_averages(revenues):
     table = cost_correlation(revenues, *grid, **given)
     assert samples.shape == (2, 3, 2, 7)
     assert_allclose(samples.mean(-1).ravel(), table["mean"])
-    assert_allclose(samples.std(-1).ravel(), table["std"])
+    assert_allclose(samples.std(-1, ddof=1).ravel(), table["std"])
     ends = [None, "worst", "best"]
     alone = [study.correlation_samples(revenues, *grid, weighted=end, **given) for end in ends]
     assert_array_equal(study.correlation_samples(revenues, *grid, weighted=ends, **given), alone)

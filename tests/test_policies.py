@@ -467,7 +467,7 @@ def test_two_models_are_compared_in_the_draws_that_both_have():
         alone = CrossFit(samples, draws=draws, rng=0)
         np.testing.assert_array_equal(alone.decide(name, "tuned").decisions, decided[name])
         np.testing.assert_array_equal(alone.posteriors(name), fits.posteriors(name))
-    codes, mixed = report._mixtures(list(decided.values()), 2, [True, True, False])
+    codes, mixed = report._mixtures(list(decided.values()), np.empty((0, 2)), [True, True, False])
     case = replace(evaluate(y, {"a": y > 2}, [[0, 1], [20, 0]])._case, **mixed)
     paid = {name: table[y, one].mean(1) for name, one in decided.items()}
     policies = [Decided(name, "tuned", code) for name, code in zip(models, codes)]
