@@ -697,7 +697,7 @@ def written(label) -> Any:
     ('1', '2', '0.5', 'True', None)
     """
     label = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
-    if is_missing(label):
+    if not hasattr(label, "shape") and is_missing(label):
         return label
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
