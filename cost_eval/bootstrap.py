@@ -506,8 +506,9 @@ class Approximate(Result):
         that could carry a tenth of the cost (up to ten sizes), whichever is fewer; it takes 2 to offer it
     least_coverage : float
         what it covered at least wherever it was offered, in the league of the chapter, so that a true 0 can
-        be left out more often than 1 - confidence (against a constant, .057 at .95); the risk is the same for
-        all amounts there, or grows as their square root. NaN for a confidence that the league does not have
+        be left out more often than 1 - confidence (against a constant up to .069 at .95); the risk is the
+        same for all amounts there, or grows as their square root. NaN for a confidence that the league does
+        not have
     method : str
         "student_t"
     confidence : float
@@ -1020,8 +1021,8 @@ def interval(
     The default adds one more example in the worst place. It is exact: no draws, the same digits alone and in
     a stack, for any counts and costs. For two costs its coverage is proved; for one sample it is conjectured
     (no counterexample is known); with priors it is measured. `guarantee` of the result says which. Of the
-    others betting and binomial_ends are proved. The methods that know only what was seen cover at most as
-    often as they have seen the costly errors.
+    others betting and binomial_ends are proved. Where costly errors decide, methods that know only what was
+    seen cover at most as often as they have seen these.
     `METHODS` names the source of each method.
 
     Examples

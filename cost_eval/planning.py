@@ -682,8 +682,8 @@ def cost_alarm(
 
 
 def _late_bets(gain, n: int) -> np.ndarray:
-    """Log of the capital (n,) of gamblers who begin one by one: 1 / (1 + log k) is left when the k-th has
-    begun. `gain` gives the logarithms of what each stake wins at the rows of a block (B, 41).
+    """Log of the capital (n,) of gamblers who begin one by one: 1 / (1 + log k) is left before the k-th
+    begins. `gain` gives the logarithms of what each stake wins at the rows of a block (B, 41).
     """
     left = 1 / (1 + np.log(np.arange(1, n + 2)))
     share, log_capital = np.log(left[:-1] - left[1:]), np.empty(n)
