@@ -465,7 +465,12 @@ def _plain_moments(m, c, b=None, wider=1.0):
     ratios=True,
 )
 def _normal(m, c, b=None):
-    "Mean plus and minus z standard errors, with n - 1 in each sample."
+    """Mean plus and minus z standard errors, with n - 1 in each sample.
+
+    >>> two = _normal(np.array([[1, 1]]), np.array([[0.0, 4.0]]))
+    >>> float(two.mean), round(float(two.ends(0.025)[1]), 2)  # 2 + 1.96 * sqrt(8 / 2)
+    (2.0, 5.92)
+    """
     n = m.sum(-1)
     if n.min() < 2:
         raise TooFew(f"counts: a standard error needs 2 examples, got {n.min()}; clopper_pearson needs none")
@@ -1437,7 +1442,13 @@ def _share_that_holds():
 
 
 def _below_by_expansion(q, off, n):
-    "Probability that a mean of n draws is at most 0, by its Edgeworth expansion: q (S, C), off (C,) -> (S,)."
+    """Probability that a mean of n draws is at most 0, by its Edgeworth expansion: q (S, C), off (C,) -> (S,).
+
+    >>> _below_by_expansion(np.array([[0.3, 0.7]]), np.array([-1.0, 1.0]), 9).round(5)
+    array([0.10292])
+    >>> round(float(binom.cdf(4, 9, 0.7)), 5)  # exactly
+    0.09881
+    """
     m1, m2, m3, m4 = (q @ off[:, None] ** (1, 2, 3, 4)).T
     variance = m2 - m1**2
     sd = np.sqrt(np.where(variance > 0, variance, 1.0))

@@ -146,6 +146,12 @@ class CostMatrix(LabelledTable):
         ------
         ValueError
             For a cost of another shape or a label that is taken.
+
+        Examples
+        --------
+        >>> three = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"]).with_abstain({"ill": 0.5, "well": 1})
+        >>> three.array.tolist(), list(three.classes)
+        ([[0.0, 1.0, 1.0], [5.0, 0.0, 0.5]], ['well', 'ill'])
         """
         column = by_class(cost, self.classes, "cost")
         if column.shape not in ((), (len(self.classes),)):

@@ -586,7 +586,15 @@ def outperformance_curve_point(curve: CurveKind, x: Numbers, y: Numbers, prevale
 
 
 def _point_range(curve, x, pi) -> tuple[np.ndarray, np.ndarray]:
-    "Smallest and largest y at x."
+    """Smallest and largest y at x.
+
+    >>> for curve in ("roc", "pr", "gain", "lift"):
+    ...     print(curve, *np.round(_point_range(curve, np.array([0.8]), 0.5), 3).ravel())
+    roc 0.0 1.0
+    pr 0.444 1.0
+    gain 0.6 1.0
+    lift 0.75 1.25
+    """
     if curve == "roc":
         return np.zeros_like(x), np.ones_like(x)
     if curve == "pr":
