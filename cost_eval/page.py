@@ -701,9 +701,11 @@ def _plot_map(found: Robustness, ax):
         ax.contour(x, y, found.sure, levels=[0.5], colors="#333333", linewidths=1.1, linestyles="-")
     ax.contour(x, y, found.winner, levels=np.arange(0.5, len(colors)), colors="#777777", linewidths=0.5)
     box = {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 1.2}
+    row = np.abs(np.log(y / found.at[0])).argmin()  # where "here" stands: a name keeps away from it
     for k in np.unique(found.winner):
         cells = np.argwhere(found.winner == k)
-        i, j = cells[np.abs(cells - cells.mean(0)).sum(1).argmin()]
+        near = np.abs(cells[:, 0] - row) < 0.1 * len(y)
+        i, j = cells[(np.abs(cells - cells.mean(0)).sum(1) + len(y) * near).argmin()]
         if len(cells) > 0.01 * found.winner.size:
             ax.text(x[j], y[i], found.names[k], ha="center", va="center", fontsize=9, bbox=box)
     ax.plot(found.at[1], found.at[0], "o", ms=9, mfc="white", mec="black", zorder=5)
