@@ -31,7 +31,7 @@ def config(project, pages, mathjax):
                     "myst_nb", "sphinx_site"],
         autosummary_context={"told": told(project)},
         autodoc_member_order="bysource", autodoc_typehints="none", default_role="literal",
-        numpydoc_show_class_members=False, maximum_signature_line_length=88, add_module_names=False,
+        numpydoc_show_class_members=False, add_module_names=False,
         html_theme="sphinx_book_theme", html_title=cfg["title"], html_favicon=logo,
         html_static_path=[str(project.build / "static")], html_css_files=["page.css", "site.css"],
         html_js_files=[("site.js", {"defer": "defer"})], html_baseurl=project.site_url + "/",

@@ -76,7 +76,7 @@ class _NormalModel(namedtuple("_NormalModel", "distance prevalence", defaults=(2
 # %% ../../nbs/39_cost_score_reproduced.ipynb #7245f7db
 def _plot_contours(y, scores, names):
     "Contours of the cost score with a model's curve and best point; names: cost ratio -> what to call that."
-    fig, axes = pyplot().subplots(1, 3, figsize=(10.4, 3.6))
+    fig, axes = pyplot().subplots(1, 3, figsize=(9.4, 3.5))
     for ax, (ratio, name) in zip(axes, names.items()):
         plot_isocost(ratio, y_true=y, scores=scores, ax=ax)
         ax.set_title(f"{name}: $r_c$ = {ratio:g}", pad=18)
