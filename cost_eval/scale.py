@@ -430,7 +430,9 @@ def evaluate(
 
 
 def _named_columns(model, costs):
-    "A list of columns as posteriors of the classes that the costs name."
+    "A list of columns as posteriors of the classes that the costs name; an array of names is a list."
+    if isinstance(model, Posteriors) and isinstance(model.values, np.ndarray):
+        return replace(model, values=model.values.tolist())
     classes = costs.get("classes") if isinstance(costs, Mapping) else cost_table(costs)[1]
     named = classes is not None and isinstance(model, list) and len(classes) == len(model)
     return Posteriors(model, classes=classes) if named and list(classes) != [*range(len(model))] else model
