@@ -85,7 +85,8 @@ class ConfusionCounts(_Counts):
     classes : sequence, optional
         K distinct labels of the rows, which are put in this order; default: the table's own, or 0..K-1
     decisions : sequence, optional
-        M distinct labels of the columns; default: the classes if M = K, else 0..M-1
+        M distinct labels of the columns; default: the table's own, those of the classes where it calls its
+        columns like its rows; of an array the classes if M = K, else 0..M-1
 
     Attributes
     ----------
@@ -107,6 +108,10 @@ class ConfusionCounts(_Counts):
     >>> b = ConfusionCounts([[1, 0], [0, 4]], classes=["ill", "well"])
     >>> (a + b).array.tolist()
     [[9, 1], [2, 4]]
+    >>> import pandas as pd
+    >>> read = pd.DataFrame([[90, 10], [2, 8]], columns=["0", "1"])  # a stored crosstab: rows 0, 1
+    >>> ConfusionCounts(read, classes=["well", "ill"]).decisions, ConfusionCounts(read, classes=[1, 0])
+    (('well', 'ill'), ConfusionCounts([[8, 2], [10, 90]], classes=[1, 0], decisions=[1, 0]))
     """
 
     __slots__ = ()

@@ -197,26 +197,27 @@ class Rows:
     def __init__(self, remedy: str = ""):
         self.known, self.notes, self.remedy = list[tuple[str, Any]](), list[str](), remedy
 
-    def meet(self, name: str, values):
+    def meet(self, name: str, values, others: bool = False):
         """`values`, if its rows are labelled like those before, or not at all; a mapping stands for its
         values.
         """
         if isinstance(values, Mapping):
             for key, part in values.items():
-                self.meet(f"{name}[{key!r}]", part)
+                self.meet(f"{name}[{key!r}]", part, others)
         of_classes = name == "costs" and not {"fp", "fn"} <= set(getattr(values, "columns", ("fp", "fn")))
         own = None if of_classes else row_labels(values)
         if own is not None:
             costs = isinstance(values, LabelledTable)
             taken = f"{name}[{name}.index.get_indexer({{first}})]" if costs else f"{name}.loc[{{first}}]"
-            self.add(name, own, self.remedy or f"give {taken}, or arrays (.to_numpy()) in one order")
+            remedy = self.remedy or f"give {taken}, or arrays (.to_numpy()) in one order"
+            self.add(name, own, remedy, others)
         return values
 
     def names(self) -> np.ndarray | None:
         "The first labels that do more than count the rows."
         return next((np.asarray(index) for _, index in self.known if not _only_numbered(index)), None)
 
-    def add(self, name: str, own, remedy: str, *, others: bool = False):
+    def add(self, name: str, own, remedy: str, others: bool = False):
         """Labels of rows: `ValueError` where they are those of before in another order, or (unless
         `others`) others.
         """
@@ -241,11 +242,13 @@ class Rows:
         self.known.append((name, own))
 
 
-def same_rows(**columns):
-    "`ValueError` where two arguments' rows carry the same labels in another order, or other labels."
+def same_rows(*, others: bool = False, **columns):
+    """`ValueError` where two arguments' rows carry the same labels in another order, or (unless `others`:
+    a part of rows that were only numbered is called 3, 7, 8) other labels.
+    """
     rows = Rows()
     for name, values in columns.items():
-        rows.meet(name, values)
+        rows.meet(name, values, others)
 
 
 NOTES = {  # code -> words
@@ -399,6 +402,12 @@ def check_capacity(capacity, most=np.inf, hint: str = "a count, or a share below
     if value < 1 and not isinstance(capacity, (int, np.integer)):
         return value
     return check_integer(capacity, "capacity", high=most, hint=hint)
+
+
+class Drawn(int):
+    "A capacity as a count of rows that were drawn; `of_all` is that of all rows, which a rule will keep."
+
+    of_all: int
 
 
 def capacity_share(capacity, n: int) -> float:
@@ -956,14 +965,16 @@ class LabelledTable:
 
     def _relabelled(self, array, own, classes, decisions) -> tuple:
         """An array and its labels: `own` where none are given; those in another order turn it, unless they
-        only count.
+        only count. Columns that are called like the rows have the classes' names.
         """
+        if classes is not None and decisions is None and same_labels(*own):
+            array = reordered(array, own, (None, own[0]), "array", "the rows", self.decision_axes)
+            own, decisions = (own[0], own[0]), classes
         classes = own[0] if classes is None else tuple(label_list(classes, "classes"))
-        if decisions is None:
-            decisions = own[1] if own[0] != own[1] else classes
-        decisions = tuple(label_list(decisions, "decisions"))
-        named = [old if self._numbers_are_names or old != tuple(range(len(old))) else () for old in own]
-        wanted = [new if set(new) == set(old) else None for old, new in zip(named, (classes, decisions))]
+        decisions = own[1] if decisions is None else tuple(label_list(decisions, "decisions"))
+        counted = [() if self._numbers_are_names else tuple(range(len(old))) for old in own]
+        named = [() if repr(old) == repr(by) else old for old, by in zip(own, counted)]  # False is no 0
+        wanted = [new if same_labels(new, old) else None for old, new in zip(named, (classes, decisions))]
         return reordered(array, own, wanted, "array", "those given", self.decision_axes), classes, decisions
 
     def __setattr__(self, name, *value):
@@ -1058,15 +1069,23 @@ def order_of(labels, wanted, name: str, other: str, axis: str) -> list[int] | sl
     """
     if labels is None or wanted is None or tuple(labels) == tuple(wanted):
         return slice(None)
-    if set(labels) != set(wanted):
-        place = positions(objects(wanted), labels)
-        if place is not None and len(labels) == len(wanted):
-            return place.tolist()
+    place = positions(objects(wanted), labels) if len(labels) == len(wanted) else None
+    if place is None:
         differ = f"{axis} {list(labels)}, but those of {other} are {list(wanted)}"
         ways = "give both the same labels (classes=, decisions=), or pass plain arrays to go by position"
         raise ValueError(f"{name}: {differ}; {ways}")
-    position = {label: i for i, label in enumerate(labels)}
-    return [position[label] for label in wanted]
+    return place.tolist()
+
+
+def same_labels(one, other) -> bool:
+    """The same labels, in whatever order, by value or else by how they are written?
+
+    Examples
+    --------
+    >>> same_labels(["1", "0"], [0, 1]), same_labels([True, False], [0, 1]), same_labels("ab", "abc")
+    (True, True, False)
+    """
+    return len(one) == len(other) and positions(objects(one), list(other)) is not None
 
 
 def reordered(table: np.ndarray, labels, wanted, name: str, other: str, decision_axes: int = 1) -> np.ndarray:

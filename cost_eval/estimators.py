@@ -25,7 +25,7 @@ import warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.metrics import make_scorer
+from sklearn.metrics._scorer import _Scorer
 from sklearn.model_selection import cross_val_predict
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_array, check_consistent_length, get_tags
@@ -120,13 +120,17 @@ def cost_scorer(
     >>> scorer = cost_scorer(CostMatrix.binary(fp=20, fn=1))
     >>> cross_val_score(GaussianNB(), X, y, scoring=scorer, cv=3).round(2)
     array([-0.98, -0.75, -0.25])
+    >>> import pandas as pd
+    >>> frame, labels = pd.DataFrame(X, index=range(700, 131, -1)), pd.Series(y)  # numbered anew
+    >>> cross_val_score(GaussianNB(), frame, labels, scoring=scorer, cv=3).round(2)
+    array([-0.98, -0.75, -0.25])
     """
     check_choice(decisions, ("bayes", "predict"), "decisions")
     table = as_costs(costs, one=True)
     if priors is not None:
         as_priors(priors, table.classes)
     if decisions == "predict":
-        return make_scorer(_cost_of_predictions, greater_is_better=False, table=costs, priors=priors)
+        return _PredictScorer(_cost_of_predictions, -1, {"table": costs, "priors": priors}, "predict")
     return _BayesScorer(costs, priors, check_flag(costs_known, "costs_known"))
 
 
@@ -140,6 +144,30 @@ def _refuse_told(y, table, known: bool = False):
 def _cost_of_predictions(y_true, y_pred, sample_weight=None, costs=None, *, table, priors) -> float:
     "The score function of `decisions='predict'`."
     return _mean_cost(y_true, y_pred, _own(costs, as_costs(table, y_true=y_true)), priors, sample_weight)
+
+
+class _PredictScorer(_Scorer):
+    """scikit-learn's scorer of predictions, for rows of X and y in one order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.dummy import DummyClassifier
+    >>> X, y = pd.DataFrame({"x": [3, 2, 5]}, index=[7, 8, 9]), pd.Series([0, 1, 1], index=[7, 8, 9])
+    >>> scorer = cost_scorer([[0, 1], [6, 0]], decisions="predict")
+    >>> nobody = DummyClassifier(strategy="constant", constant=0).fit(X, y)
+    >>> float(scorer(nobody, X, y, sample_weight=pd.Series([2, 1, 1], X.index)))
+    -3.0
+    >>> try:
+    ...     scorer(nobody, X, y[::-1])
+    ... except ValueError as error:
+    ...     print(str(error)[:51])
+    y: its index has the rows of X in another order ([9
+    """
+
+    def _score(self, method_caller, estimator, X, y_true, **given):
+        same_rows(others=True, X=X, y=y_true, **given)
+        return super()._score(method_caller, estimator, X, check_1d(y_true, "y_true"), **given)
 
 
 class _BayesScorer(BaseEstimator):
@@ -157,7 +185,8 @@ class _BayesScorer(BaseEstimator):
 
     def score(self, X, y, estimator, sample_weight=None, costs=None):
         "Minus the cost per sample of the Bayes decisions."
-        same_rows(X=X, y=y, costs=costs)
+        same_rows(others=True, X=X, y=y, sample_weight=sample_weight, costs=costs)
+        y = check_1d(y, "y_true")
         table = _own(costs, as_costs(self.costs, y_true=y))
         posteriors, train = _posteriors(estimator, X, table.classes), None
         if self.priors is not None:
@@ -244,11 +273,25 @@ def _target_priors(priors, given: CostMatrix, classes):
 
 
 def _name_of_weights(estimator) -> str:
-    "What `fit` calls weights: of a search what it hands on, of a pipeline those of its last step; or ''."
+    """What `fit` calls weights: of a search what it hands on, of a pipeline those of its last step; or ''.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import VotingClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> both = [("a", LogisticRegression()), ("b", KNeighborsClassifier())]
+    >>> _name_of_weights(VotingClassifier(both[:1])), _name_of_weights(VotingClassifier(both))
+    ('sample_weight', '')
+    """
+    kind = type(estimator).__name__
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
-    if isinstance(estimator, BaseSearchCV):
+    if isinstance(estimator, BaseSearchCV) or kind == "RFE":
         return _name_of_weights(estimator.estimator)
+    if kind in ("VotingClassifier", "StackingClassifier"):
+        names = {_name_of_weights(one) for _, one in estimator.estimators if one != "drop"}
+        return "sample_weight" if names == {"sample_weight"} else ""
     step, last = (getattr(estimator, "steps", None) or [("", None)])[-1]
     name = _name_of_weights(last) if step else ""
     return f"{step}__{name}" if name else ""
@@ -390,7 +433,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         if self.calibration is not None:
             check_choice(self.calibration, ("affine",), "calibration")
-        same_rows(X=X, y=y, sample_weight=sample_weight)
+        same_rows(others=True, X=X, y=y, sample_weight=sample_weight)
         y = _labels(X, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weight = np.ones(len(y)) if sample_weight is None else check_weights(sample_weight, len(y))
@@ -477,7 +520,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         float
         """
-        same_rows(X=X, y=y, sample_weight=sample_weight)
+        same_rows(others=True, X=X, y=y, sample_weight=sample_weight, costs=costs)
         decided = self.predict(X, costs)
         table = _own(costs, self._given)
         _refuse_told(y, table)
@@ -505,7 +548,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             return dict(process_routing(self, "fit", sample_weight=sample_weight).estimator.fit)
         if name := _name_of_weights(self.estimator):
             return {name: sample_weight}
-        text = f"sample_weight: {type(self.estimator).__name__} takes no weights"
+        text = f"sample_weight: {type(self.estimator).__name__} is not known to take weights"
         if self.calibration is None:
             raise ValueError(f"{text}, so they would be lost; leave them out, or say calibration='affine'")
         warnings.warn(f"{text}; they are used for the calibration only", UserWarning, stacklevel=3)
@@ -513,7 +556,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _costs_of(self, costs, X, n: int):
         "The fitted costs, or others, of n samples perhaps, in the order of the fitted classes and decisions."
-        same_rows(X=X, costs=costs)
+        same_rows(others=True, X=X, costs=costs)
         table = _own(costs, self._given)
         if isinstance(table, ExampleCosts) and len(table) != n:
             raise ValueError(f"costs: of {len(table)} samples, but X has {n}; one matrix each is needed")

@@ -1351,7 +1351,7 @@ def rule_of(
         content["otherwise"] = named[written(otherwise)]
     content["seen"] = _seen(content, samples, name)
     if (capacity := asked.pop("capacity", None)) is not None:
-        content["capacity"] = limit(capacity, decisions)
+        content["capacity"] = limit(getattr(capacity, "of_all", capacity), decisions)
     if folds is not None and content["threshold"] is not None:
         parts = [samples.take(inside) for inside, _ in fold_parts(folds)]
         parts = [part for part in parts if part.class_sizes.all()]

@@ -416,7 +416,7 @@ def _rivals(case: _Case, mains: list[Decided]) -> list[tuple]:
 
 def _in_use(case: _Case, mains: list[Decided]) -> Decided | None:
     "What is in use today, by the rule that was declared, if that was said."
-    every = [*mains, *_everybody(case)]
+    every = [*mains, *_everybody(case), *_constant_entries(case)]
     return next((e for e in every if e.model == case.baseline), None)
 
 
@@ -610,14 +610,14 @@ def _at_corners(costs, ranges: dict) -> dict:
     return {name: {**costs, **at} for name, at in page.corners(ranges).items()}
 
 
-def _read_baseline(baseline, samples: Samples):
+def _read_baseline(baseline, models, case: _Case):
     "The name of what is in use today: a model's, or that of a decision for everybody; no name is both."
-    everybody = [f"always {label}" for label in samples.costs.decisions]
-    if both := [name for name in samples.models if name in everybody]:
+    everybody = dict.fromkeys(e.model for e in (*_everybody(case), *_constant_entries(case)))
+    if both := [name for name in models if name in everybody]:
         raise ValueError(f"models: {both[0]!r} is a decision for everybody, judged anyway; rename the model")
     if baseline is None:
         return None
-    named = [*samples.models, *everybody]
+    named = [*models, *everybody]
     found = [name for name in named if str(baseline) in (name, name.removeprefix("always "))]
     if not found:
         raise ValueError(f"baseline: {baseline!r} is no model and no decision; there are {named}")
@@ -1131,8 +1131,8 @@ def evaluate(
         costs, "sales": costs}: which model is the cheapest under each, and what the others lose there, is
         in `.scenarios`; the report itself decides by `costs`
     baseline : str or label, optional
-        what is in use today: one of the models, or a decision that everybody gets. Savings and verdict then
-        speak of it beside the best decision for everybody
+        what is in use today: one of the models, or a decision that everybody gets (with a capacity "1 by
+        lot", too). Savings and verdict then speak of it beside the best decision for everybody
     folds : int or array_like, default 5
         how many folds the rule is fitted on, or (N,) a fold each: those in which the models themselves were
         fitted, where the outputs are pooled from cross-validation; the report then says what that means
@@ -1177,7 +1177,7 @@ def evaluate(
     costs, ranges = _read_ranges(costs)
     units: dict = {"heaviest": heaviest, "largest": largest, "method": method, "ranges": ranges}
     if propensity is not None:  # nothing but weights, which say what a unit may weigh, too
-        rows = {"y_true": y_true, "propensity": propensity, "sample_weight": sample_weight}
+        rows: dict = {"y_true": y_true, "propensity": propensity, "sample_weight": sample_weight}
         same_rows(**rows, models=models, costs=costs)
         part = labelled_rows(y_true, propensity, sample_weight=sample_weight)
         y_true, given["sample_weight"] = part.y_true, part.weight
@@ -1190,7 +1190,6 @@ def evaluate(
     corners = _read_scenarios(_at_corners(costs, ranges) or None, counting)
     units["scenarios"] = corners + _read_scenarios(scenarios, counting)
     samples = read_samples(y_true, models, costs, positive=positive, **given)
-    units["baseline"] = _read_baseline(baseline, samples)
     rng = 0 if rng is None else rng
     confidence, seed = check_confidence(confidence), rng if isinstance(rng, (int, np.integer)) else None
     samples.meet("folds", folds)
@@ -1205,6 +1204,7 @@ def evaluate(
         draws = 1
     notes = [*said, *samples.notes, *([Note("pooled")] if np.asarray(folds).ndim else [])]
     case = _case_of(samples, priors, capacity, confidence, fits.random(2), **units)
+    case = replace(case, baseline=_read_baseline(baseline, samples.models, case))
     return _judged(case, fits, _rules_of(rule, samples), priors, notes, seed, order, draws)
 
 

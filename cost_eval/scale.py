@@ -32,16 +32,8 @@ import pandas as pd
 
 import cost_eval.confusion as memory
 from .confusion import JointCounts, ThresholdCounts
-from cost_eval.core import (
-    VERIFICATION_BIAS,
-    check_capacity,
-    check_integer,
-    check_weights,
-    cost_table,
-    generator,
-    refuse_rows,
-    unknown_name,
-)
+from .core import VERIFICATION_BIAS, Drawn, check_capacity, check_integer, check_weights, cost_table
+from .core import generator, refuse_rows, seen_labels, unknown_name
 from .costs import Costs, ExampleCosts, as_costs
 from .costs import losses as losses_in_memory
 from .report import evaluate as evaluate_in_memory
@@ -371,8 +363,8 @@ def evaluate(
         the column of true labels
     models : mapping
         name -> a column of decisions, posteriors or scores, or a list of K columns, in the order of the
-        costs' classes; or `Decisions`, `Posteriors` or `Scores` of one of these; one model may come without
-        a name
+        costs' classes, with `positive` that one last; or `Decisions`, `Posteriors` or `Scores` of one of
+        these; one model may come without a name
     costs : CostMatrix, array_like or mapping
         (K, M), or where every row has its own: see `losses`
     data : Dask DataFrame or path
@@ -402,6 +394,14 @@ def evaluate(
     >>> rows = dd.from_dict({"y": [0, 0, 1, 1] * 50, "d": [0, 1, 1, 0] * 50}, npartitions=5)
     >>> float(evaluate("y", {"m": "d"}, [[0, 1], [3, 0]], data=rows, rng=0).best["cost"][0])
     1.0
+    >>> said = {"y": ["ill", "well"] * 99, "p": [.9, .2] * 99, "q": [.1, .8] * 99}
+    >>> rows = dd.from_dict(said, npartitions=2)
+    >>> options = dict(data=rows, rows=66, rng=0, positive="ill", capacity=30)
+    >>> report = evaluate("y", ["q", "p"], {"fp": 1, "fn": 5}, **options)  # columns of "well", "ill"
+    >>> report.notes[0][60:]
+    'Of a capacity of 30 of all rows 10 are for these.'
+    >>> report.decision_rule().capacity
+    30
     """
     check_integer(rows, "rows", 1)
     inspect.signature(evaluate_in_memory).bind_partial(**options)
@@ -416,29 +416,37 @@ def evaluate(
     found, n = _some_rows(data, {"y_true": y_true} | columns, rows, rng)
     read = {k: found.get(called[k]) for k in models}
     read |= {k: replace(models[k], values=read[k]) for k in said}
+    if (positive := options.get("positive")) is not None:
+        names = [label for label in seen_labels(found["y_true"]) if label != positive] + [positive]
+        lists = [k for k, model in models.items() if isinstance(model, list) and len(names) == 2]
+        read |= {k: Posteriors(read[k], classes=names) for k in lists}
     options |= {name: found[name] for name in _OF_ROWS if name in found}
     options |= _limit_of_drawn(options.get("capacity"), rows, n)
     report = evaluate_in_memory(found["y_true"], read, _own_costs(found, rest), rng=rng, **options)
-    if n <= rows:
-        return report
     note = f"Of the {n:,} rows {rows:,} were evaluated, drawn at random (rows=)."
-    return replace(report, notes=(note, *report.notes))
+    if isinstance(drawn := options.get("capacity"), Drawn):
+        note += f" Of a capacity of {drawn.of_all:,} of all rows {drawn:,} are for these."
+    return report if n <= rows else replace(report, notes=(note, *report.notes))
 
 
 def _named_columns(model, costs):
-    "A list of columns as posteriors of the classes that the costs name."
-    classes = costs.get("classes") if isinstance(costs, Mapping) else getattr(costs, "classes", None)
-    named = classes is not None and list(classes) != [*range(len(classes))]
-    return Posteriors(model, classes=classes) if named and isinstance(model, list) else model
+    "A list of columns as posteriors of the classes that the costs name; an array of names is a list."
+    if isinstance(model, Posteriors) and isinstance(model.values, np.ndarray):
+        return replace(model, values=model.values.tolist())
+    classes = costs.get("classes") if isinstance(costs, Mapping) else cost_table(costs)[1]
+    named = classes is not None and isinstance(model, list) and len(classes) == len(model)
+    return Posteriors(model, classes=classes) if named and list(classes) != [*range(len(model))] else model
 
 
 def _limit_of_drawn(capacity, rows: int, n: int) -> dict:
     "A count of all n rows as one of those that are drawn; a share stays as it is."
     if capacity is None or n <= rows or not isinstance(check_capacity(capacity, n), int):
         return {}
-    if capacity * rows < n:
+    if 0 < capacity * rows < n:
         raise ValueError(f"capacity: {capacity} of {n:,} rows are none of {rows:,}; draw more, rows={n}")
-    return {"capacity": round(capacity * rows / n)}
+    drawn = Drawn(round(capacity * rows / n))
+    drawn.of_all = int(capacity)
+    return {"capacity": drawn}
 
 
 def _some_rows(data, columns: dict, rows: int, rng) -> tuple[dict, int]:

@@ -20,20 +20,9 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr, ndtri, rel_entr
 
 from .confusion import BinaryCounts, confusion_counts, threshold_counts
-from cost_eval.core import (
-    check_1d,
-    check_binary,
-    check_choice,
-    check_confidence,
-    check_costs,
-    check_numbered,
-    check_priors,
-    check_range,
-    check_scores,
-    check_weights,
-    power_of_two,
-    same_rows,
-)
+from .core import check_1d, check_binary, check_choice, check_confidence, check_costs, check_numbered
+from .core import check_priors, check_range, check_scores, check_weights, columns_by_class
+from .core import cost_table, power_of_two, same_labels, same_rows
 from .costs import CostMatrix, Costs, as_costs
 from .decisions import bayes_threshold, hull_vertices
 from .metrics import normalized_expected_cost
@@ -469,7 +458,7 @@ def soft_expected_cost(
     Parameters
     ----------
     posteriors : array (N,) or (N, 2)
-        posterior of class 1
+        posterior of class 1, or of both; a frame's columns go by the names of the classes
     y_true : array (N,)
         true classes, 0 or 1
     costs : CostMatrix or array (2, 2)
@@ -494,6 +483,10 @@ def soft_expected_cost(
     Examples
     --------
     >>> soft_expected_cost([.2, .9], [0, 1], [[0, 1], [4, 0]], threshold=.5, slope=1e6)
+    0.0
+    >>> import pandas as pd
+    >>> by_class = pd.DataFrame({1: [.2, .9], 0: [.8, .1]})
+    >>> soft_expected_cost(by_class, [0, 1], [[0, 1], [4, 0]], threshold=.5, slope=1e6)
     0.0
     """
     base, step, soft = _soft_terms(posteriors, y_true, costs, threshold, slope, priors)
@@ -537,7 +530,9 @@ def _soft_terms(posteriors, y_true, costs, threshold, slope, priors):
     "For each sample its weighted cost of deciding 0, the step in it to deciding 1, and how far it is taken."
     same_rows(posteriors=posteriors, y_true=y_true)
     threshold, slope = check_range(threshold, "threshold", shape=()), check_range(slope, "slope", shape=())
-    p, c = np.asarray(posteriors), check_costs(costs, 2, 2)
+    wanted = cost_table(costs)[1] or (0, 1)
+    named = same_labels(list(getattr(posteriors, "columns", ())), wanted)
+    p, c = columns_by_class(posteriors, wanted if named else None)[0], check_costs(costs, 2, 2)
     p = check_range(p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p, "posteriors", 0, 1, ends="[]")
     y = check_binary(y_true, "y_true", len(check_1d(p, "posteriors"))).astype(int)
     sizes = np.bincount(y, minlength=2)

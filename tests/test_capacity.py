@@ -61,7 +61,7 @@ def test_it_is_the_list_of_decide(model):
     for k in (1, 10, int(curve.best.calls)):
         np.testing.assert_array_equal(decide(model, Y, OWN, capacity=k, rng=0).decisions, curve.called(k))
     for k, rival in ((9, "1 by lot"), (N, "always 1")):
-        nobody, other = evaluate(Y, model, OWN, capacity=k, draws=1, rng=0).ladder[:2].itertuples()
+        nobody, other = evaluate(Y, model, OWN, capacity=k, draws=1, baseline=rival).ladder[:2].itertuples()
         assert other.model == rival and nobody.cost - other.cost == pytest.approx(k / N * curve.saving[-1])
 
 

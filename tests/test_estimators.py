@@ -8,6 +8,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.feature_selection import RFE
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_validate
 from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_predict, cross_val_score
@@ -331,10 +332,9 @@ def test_weights_reach_the_last_step_of_a_pipeline(calibration):
     y = rng.integers(0, 2, 200)
     X, weight = rng.normal(size=(200, 2)) + y[:, None], np.where(y, 5., 1.)
     piped = make_pipeline(FunctionTransformer(), LogisticRegression())
-    asked = (LogisticRegression(), weight), (piped, weight), (piped, None)
-    fits = [CostSensitiveClassifier(model, None, calibration=calibration).fit(X, y, sample_weight=w)
-            for model, w in asked]
-    one, other, without = (fit.predict_proba(X) for fit in fits)
+    asked = (RFE(LogisticRegression(), n_features_to_select=2), weight), (piped, weight), (piped, None)
+    one, other, without = (CostSensitiveClassifier(model, None, calibration=calibration).fit(
+        X, y, sample_weight=w).predict_proba(X) for model, w in asked)
     np.testing.assert_allclose(one, other, rtol=1e-6)
     assert without[:, 1].mean() < other[:, 1].mean() - .1
 
@@ -344,7 +344,7 @@ def test_weights_are_not_lost_without_a_word():
     weight = np.where(y, 5., 1.)
     raw, calibrated = (CostSensitiveClassifier(KNeighborsClassifier(), None, calibration=how)
                        for how in (None, "affine"))
-    with pytest.raises(ValueError, match="sample_weight: KNeighborsClassifier takes no weights"):
+    with pytest.raises(ValueError, match="sample_weight: KNeighborsClassifier is not known to take"):
         raw.fit(X, y, sample_weight=weight)
     with pytest.warns(UserWarning, match="for the calibration only"):
         calibrated.fit(X, y, sample_weight=weight)
