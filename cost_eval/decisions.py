@@ -63,13 +63,14 @@ from cost_eval.core import (
     ratio,
     refuse_order,
     refuse_rows,
-    refuse_unordered,
     result,
     same_rows,
     sample_by_class,
     seen_labels,
     sum_rounding,
     unknown_name,
+    unordered,
+    which_is_positive,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
 
@@ -372,7 +373,8 @@ def _costs_of_rows(costs, y_true):
     "One matrix, those of single rows, or several, (..., 2, 2), of which there are not as many as rows."
     if not is_stack(costs):
         read = as_costs(costs, y_true=y_true)
-        refuse_unordered(costs, read.classes)
+        if not isinstance(costs, LabelledTable) and unordered(read.classes):
+            raise ValueError(which_is_positive(list(read.classes), option=False))
         return read
     table = check_costs(costs)
     if table.ndim == 3 and len(table) == len(y_true) > 1:

@@ -62,10 +62,12 @@ class _Case(Result):
         return self.table[self.labelled, self.samples.y[self.labelled]]
 
 
-def _read(y_true, decisions, costs, versus, positive, sample_weight=None, clusters=None) -> _Case:
+def _read(y_true, decisions, costs, versus, positive, posteriors, sample_weight=None, clusters=None) -> _Case:
     "Labels with gaps, decisions for all, and costs, in one order; rows of weight 0 are left out."
-    same_rows(y_true=y_true, decisions=decisions, versus=versus)
-    costs = _named(costs, positive, decisions=decisions, versus=versus, y_true=y_true)
+    same_rows(y_true=y_true, decisions=decisions, versus=versus, posteriors=posteriors)
+    columns = getattr(posteriors, "columns", getattr(posteriors, "classes", None))
+    columns = columns if columns is not None and positive in list(columns) else None
+    costs = _named(costs, positive, decisions=decisions, versus=versus, y_true=y_true, columns=columns)
     part = labelled_rows(y_true, sample_weight=sample_weight, unknown=as_costs(costs).classes[0])
     models = {"decisions": Decisions(decisions)}
     if versus is not None:
@@ -190,7 +192,7 @@ def bounds_without_labels(
     >>> bounds_without_labels([0, 0, 1, None], [0, 1, 1, 0], [[0, 1], [5, 0]], versus=[0, 0, 1, 0])
     <between 0.25 to 0.25 in the sample, -2.919 to 3.12 beyond; 75% labelled>
     """
-    case = _read(y_true, decisions, costs, versus, positive, sample_weight, clusters)
+    case = _read(y_true, decisions, costs, versus, positive, posteriors, sample_weight, clusters)
     ends = []
     for pick in (np.min, np.max):
         losses = pick(case.table, axis=1)
@@ -276,8 +278,7 @@ def prediction_powered(
     >>> found.low < found.mean < found.high
     True
     """
-    same_rows(y_true=y_true, decisions=decisions, posteriors=posteriors)
-    case = _read(y_true, decisions, costs, versus, positive)
+    case = _read(y_true, decisions, costs, versus, positive, posteriors)
     guess = (case.table * _posteriors(posteriors, case)).sum(1)
     if strength is not None:
         strength = check_range(strength, "strength", 0, 1, ends="[]", shape=())
