@@ -485,6 +485,7 @@ _OPTIONS |= {
     "y_true": "--label COL",
     "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL, --llr COL",
     "costs": "--costs FILE, or --fp and --fn",
+    "values": "--scores COL, --posteriors COL=CLASS",
     "scenarios": "--scenario NAME=FILE or NAME=FP:FN",
     "frame": "--costs FILE",
     "classes": "--costs FILE",

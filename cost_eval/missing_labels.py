@@ -91,9 +91,8 @@ def _named(costs, positive, **given):
     seen = (one for name, of in given.items() if of is not None for one in check_1d(of, name).tolist())
     others = (label for label in seen if not is_missing(label) and written(label) != written(positive))
     names = next(others, 0 if written(positive) in ("1", "True") else f"not {written(positive)}"), positive
-    if isinstance(table, ExampleCosts):
-        return ExampleCosts.from_array(table.array, classes=names, decisions=names)
-    return CostMatrix(table.array, classes=names, decisions=names)
+    kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
+    return kind(table.array, classes=names, decisions=names)
 
 
 def _judge(losses, paired: bool, **options) -> Interval:
@@ -191,6 +190,9 @@ def bounds_without_labels(
     --------
     >>> bounds_without_labels([0, 0, 1, None], [0, 1, 1, 0], [[0, 1], [5, 0]], versus=[0, 0, 1, 0])
     <between 0.25 to 0.25 in the sample, -2.919 to 3.12 beyond; 75% labelled>
+    >>> guess, prices = Posteriors([[.8, .2], [.5, .5]], classes=["ill", "well"]), {"fp": 1, "fn": 5}
+    >>> bounds_without_labels([None] * 2, ["ill"] * 2, prices, posteriors=guess, positive="ill").if_calibrated
+    0.35
     """
     case = _read(y_true, decisions, costs, versus, positive, posteriors, sample_weight, clusters)
     ends = []

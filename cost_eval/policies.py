@@ -1011,9 +1011,9 @@ class DecisionRule(Result):
         ------
         ValueError
             For missing values and unknown decisions, unless `otherwise` was declared for them; for missing
-            columns, values of another kind, of other classes (also by the name of a Series), or right at other
-            priors than those that the rule was fitted to; for costs of rows in another order, and without costs where the rule was
-            judged at each row's own.
+            columns, values of another kind, of other classes (also by the name of a Series), or right at
+            other priors than those that the rule was fitted to; for costs of rows in another order, and
+            without costs where the rule was judged at each row's own.
 
         Warns
         -----

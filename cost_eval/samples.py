@@ -467,8 +467,7 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
     repeated = n - len(numbered(called)[0])
-    alone = repeated and clusters is None
-    return called, models, [Note("ids", repeated=repeated, n=n)] if alone else []
+    return called, models, [Note("ids", repeated=repeated, n=n)] if repeated and clusters is None else []
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -916,8 +915,7 @@ def _one_or_many(models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, st
         counted = "one for each sample is needed, and counts go to expected_cost and interval"
         raise ValueError(f"models: {len(models)} rows, but y_true has {len(truth)}; {counted}")
     found, left_out = _models_of(models, columns, truth, costs)
-    plain = list(found.values()) == columns
-    return _values_of(models, found), "" if plain else (
+    return _values_of(models, found), "" if list(found.values()) == columns else (
         f"Read from the table: {_in_words(found, left_out)} A dict of names and columns says otherwise."
     )
 
@@ -1031,8 +1029,7 @@ def read_model(given: Any, argument: str, costs: CostMatrix, n: int, called: Any
         _refuse_beyond(array, argument)
     if kind is Decisions:
         return Decisions(_read_decisions(array, argument, costs))
-    if len(costs.classes) != 2:
-        K = len(costs.classes)
+    if (K := len(costs.classes)) != 2:
         raise ValueError(f"{argument}: one number per sample for {K} classes; give (N, {K}) posteriors")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
