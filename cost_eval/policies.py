@@ -940,7 +940,7 @@ class DecisionRule(Result):
     <DecisionRule 'model', calibrated: 'treat' from 3 on>
     >>> rule.decide([2, 3]).tolist(), DecisionRule.from_json(rule.to_json()) == rule
     (['wait', 'treat'], True)
-    >>> sure = fit_rule(["well", "ill"] * 9, {"m": Posteriors([.2, .9] * 9)}, costs, rule="bayes")
+    >>> sure = fit_rule(["well", "ill"] * 9, {"m": Posteriors([.1, .9] * 9)}, costs, rule="bayes")
     >>> llr = DecisionRule(sure.content | {"llr": True})  # of `cost-eval evaluate --llr m --save-rule FILE`
     >>> llr.decide([-2., .9]).tolist(), llr.decide(Posteriors([.1, .9])).tolist()
     (['wait', 'treat'], ['wait', 'treat'])
