@@ -437,11 +437,11 @@ def read_samples(
     if hasattr(models, "columns"):
         keys.meet("models", models)
     named, read_as = _one_or_many(models, labels, single)
-    read = {}
+    read, beside = {}, [*named, *(getattr(_values(given), "name", None) for given in named.values())]
     for name, given in named.items():
         argument, key = f"models[{name!r}]", None if isinstance(given, _KINDS) else name
         keys.meet(argument, given)
-        model = read[name] = read_model(given, argument, single, len(y), key, named)
+        model = read[name] = read_model(given, argument, single, len(y), key, beside)
         _refuse_unnamed(given, model, argument, y, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
