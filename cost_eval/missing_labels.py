@@ -147,7 +147,7 @@ def bounds_without_labels(
     costs: Costs,
     *,
     versus: Labels | None = None,
-    posteriors: Vector | Matrix | None = None,
+    posteriors: Vector | Matrix | Posteriors | None = None,
     positive: Any = None,
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
@@ -165,7 +165,7 @@ def bounds_without_labels(
         (K, M) or (N, K, M), lower is better
     versus : array_like, optional
         (N,) decisions of another model: the cost of the first minus that of these is bounded
-    posteriors : array_like or DataFrame, optional
+    posteriors : array_like, DataFrame or Posteriors, optional
         (N, K) in the order of the costs' classes, or (N,) of the positive one, for what they expect of the
         missing labels (`if_calibrated`); the bounds do not use them
     positive : label, optional
@@ -216,7 +216,7 @@ def prediction_powered(
     y_true: Labels,
     decisions: Labels,
     costs: Costs,
-    posteriors: Vector | Matrix,
+    posteriors: Vector | Matrix | Posteriors,
     *,
     versus: Labels | None = None,
     strength: float | None = None,
@@ -243,7 +243,7 @@ def prediction_powered(
         (N,) decisions about all samples
     costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
         (K, M) or (N, K, M), lower is better
-    posteriors : array_like or DataFrame
+    posteriors : array_like, DataFrame or Posteriors
         (N, K) in the order of the costs' classes, or (N,) of the positive one; not fitted on these labels
     versus : array_like, optional
         (N,) decisions of another model: the interval is of the first cost minus that of these

@@ -1207,7 +1207,7 @@ class DecisionRule(Result):
             raise ValueError(f"values: columns without names may stand in two orders; say which, {either}")
         lost = np.isnan(x) if x.ndim == 1 else np.isnan(x).any(1, keepdims=True)
         given = Posteriors(np.where(lost, 1 / K, x), classes=names, priors=said)
-        read = read_model(given, "values", self.costs, len(x), getattr(values, "name", None))
+        read = read_model(given, "values", self.costs, len(x), [getattr(values, "name", None)])
         self._check_right_at(read.priors)
         return np.where(lost, np.nan, read.values[:, 1] if x.ndim == 1 else read.values)
 

@@ -441,7 +441,7 @@ def read_samples(
     for name, given in named.items():
         argument, key = f"models[{name!r}]", None if isinstance(given, _KINDS) else name
         keys.meet(argument, given)
-        model = read[name] = read_model(given, argument, single, len(y), key, beside)
+        model = read[name] = read_model(given, argument, single, len(y), [key, *beside])
         _refuse_unnamed(given, model, argument, y, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
@@ -979,7 +979,7 @@ def _refuse_estimator(given, argument: str):
 
 # %% ../nbs/06_samples.ipynb #smp039
 #| code-fold: true
-def read_model(given: Any, argument: str, costs: CostMatrix, n: int, called: Any = None, others=()) -> Any:
+def read_model(given: Any, argument: str, costs: CostMatrix, n: int, names: Sequence[Any] = ()) -> Any:
     """What one model hands over, in the order of the costs: of many samples, or of new ones for its rule.
 
     Parameters
@@ -992,9 +992,9 @@ def read_model(given: Any, argument: str, costs: CostMatrix, n: int, called: Any
         (K, M), with the labels
     n : int
         how many samples there are
-    called, others : optional
-        what a single column is called besides its own name, and what the columns beside it are: a name that
-        says the negative class is refused
+    names : sequence, optional
+        what a single column is called besides its own name, then what those beside it are: a name that says
+        the negative class is refused, unless one beside it says the positive one
 
     Returns
     -------
@@ -1034,7 +1034,7 @@ def read_model(given: Any, argument: str, costs: CostMatrix, n: int, called: Any
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
     if said is not Scores and getattr(given, "classes", None) is None:
-        _refuse_other_class((called, getattr(values, "name", None)), argument, others, costs)
+        _refuse_other_class([*names[:1], getattr(values, "name", None)], argument, names, costs)
     if kind is Scores:
         return Scores(array.astype(float))
     return _read_probability(array.astype(float), given, argument, costs)
