@@ -27,7 +27,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit
 from scipy.stats import binomtest
 
 from . import datasets, reproduce
@@ -35,7 +34,6 @@ from cost_eval.core import (
     NOTES,
     argument_of,
     code_of,
-    numbers,
     optional_import,
     pandas,
     seen_labels,
@@ -487,6 +485,7 @@ _OPTIONS |= {
     "y_true": "--label COL",
     "models": "--scores COL, --posteriors PREFIX or COL=CLASS, --ranks COL, --llr COL",
     "costs": "--costs FILE, or --fp and --fn",
+    "values": "--scores COL, --posteriors COL=CLASS",
     "scenarios": "--scenario NAME=FILE or NAME=FP:FN",
     "frame": "--costs FILE",
     "classes": "--costs FILE",
@@ -803,7 +802,7 @@ def _rule_values(rule, frame, arguments) -> tuple:
         where = [[label, named[str(label)]] for label in rule.classes]
     if isinstance(where, str):
         column = _column(frame, where, "--scores")
-        return where, Posteriors(expit(numbers(column, where))) if rule.content.get("llr") else column
+        return where, column.rename(None) if where == rule.content.get("columns") else column
     where = dict(where)
     values = pandas().DataFrame({k: _column(frame, column, "--scores") for k, column in where.items()})
     return where, Posteriors(values.iloc[:, 0], classes=[*where]) if len(where) == 1 else values

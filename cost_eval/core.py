@@ -643,16 +643,26 @@ def unordered(classes) -> bool:
     return len(classes) == 2 and set(map(written, classes)) not in ({"0", "1"}, {"False", "True"})
 
 
-def refuse_unordered(costs, classes):
-    "`ValueError` if a frame or a mapping names two classes, and not which of them is the positive one."
-    if not isinstance(costs, LabelledTable) and unordered(classes):
-        raise ValueError(which_is_positive(list(classes), option=False))
+def two_words(labels) -> bool:
+    """The same, but of two numbers the greater is the positive one.
+
+    Examples
+    --------
+    >>> two_words(["ill", "well"]), two_words([-1, 1]), two_words(["1", "0"])
+    (True, False, False)
+    """
+    return unordered(labels) and not all(isinstance(label, (int, float, np.number)) for label in labels)
 
 
 def refuse_order(values, classes, decisions, name: str):
     """`ValueError` for counts whose labels stand where costs without names would meet others: two words in
-    the order of the alphabet, 1 before 0, decisions in another order than the classes."""
-    by_chance = lambda labels: len(labels) == 2 and (list(labels) == in_order(labels)) == unordered(labels)
+    the order of the alphabet, 1 before 0, decisions in another order than the classes.
+
+    Examples
+    --------
+    >>> refuse_order(np.array([[0, 1], [5, 0]]), [-1, 1], [-1, 1], "y")
+    """
+    by_chance = lambda names: len({*names}) == 2 and (list(names) == in_order(names)) == two_words(names)
     if classes == decisions:  # both are exchanged, or none: 0-1 costs stay as they are
         if by_chance(classes) and not np.array_equal(values, values[..., ::-1, ::-1]):
             raise ValueError(which_is_positive(list(classes), False, name))
@@ -660,7 +670,7 @@ def refuse_order(values, classes, decisions, name: str):
         said = f"the decisions {list(decisions)} stand in another order than the classes {list(classes)}"
         raise ValueError(f"{name}: {said}; of a frame take frame[list(frame.index)], or name the costs")
     elif by_chance(classes) or by_chance(decisions):
-        said = f"nobody chose the order of the classes {list(classes)} or of the decisions {list(decisions)}"
+        said = f"perhaps nobody chose the order of classes {list(classes)} or decisions {list(decisions)}"
         named = "classes=[...], decisions=[...]), those of the negative first"
         raise ValueError(f"{name}: {said}; name both in the costs, CostMatrix.binary(fp=..., fn=..., {named}")
 

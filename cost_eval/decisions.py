@@ -63,13 +63,14 @@ from cost_eval.core import (
     ratio,
     refuse_order,
     refuse_rows,
-    refuse_unordered,
     result,
     same_rows,
     sample_by_class,
     seen_labels,
     sum_rounding,
     unknown_name,
+    unordered,
+    which_is_positive,
 )
 from .costs import CostMatrix, Costs, ExampleCosts, as_costs, as_priors
 
@@ -146,7 +147,8 @@ def bayes_decisions(
     costs : CostMatrix, ExampleCosts, array_like, DataFrame or mapping
         (K, M), or with `ExampleCosts` (N, K, M), one matrix per sample
     priors : array_like or mapping, optional
-        (K,) priors of the population to decide for; a mapping names the classes
+        (K,) priors of the population to decide for; a mapping names the classes. A row that is certain of a
+        class with prior 0 is decided by them alone
     train_priors : array_like or mapping, optional
         (K,) priors the posteriors are calibrated for; needed if `priors` is given
     log : bool, default False
@@ -173,6 +175,8 @@ def bayes_decisions(
     array([0, 1, 2])
     >>> bayes_decisions([[.9, .1]], loan, labels=True).tolist()
     ['review']
+    >>> bayes_decisions([[0, 1]], loan, priors=[1, 0], train_priors=[.7, .3], labels=True).tolist()
+    ['approve']
     """
     same_rows(posteriors=posteriors, costs=costs)
     c, classes, decisions = _cost_table(costs, posteriors)
@@ -188,6 +192,8 @@ def bayes_decisions(
     for block in blocks(len(p), 8 * (2 * K + 2 * M + 4 * K * M)):
         part = check_posteriors(p[block], K, log=log, first=block.start)
         part = np.exp(part) if log else part
+        if not ratio.all():  # certain of what is not there: as the priors
+            part = np.where(part @ ratio > 0, part, one_prior(train_priors, K, classes, "train_priors"))
         chosen[block] = cheapest(part, _shift_rows(c[block]) * ratio if shifted is None else shifted, eps)
     if not labels:
         return chosen
@@ -372,7 +378,8 @@ def _costs_of_rows(costs, y_true):
     "One matrix, those of single rows, or several, (..., 2, 2), of which there are not as many as rows."
     if not is_stack(costs):
         read = as_costs(costs, y_true=y_true)
-        refuse_unordered(costs, read.classes)
+        if not isinstance(costs, LabelledTable) and unordered(read.classes):
+            raise ValueError(which_is_positive(list(read.classes), option=False))
         return read
     table = check_costs(costs)
     if table.ndim == 3 and len(table) == len(y_true) > 1:

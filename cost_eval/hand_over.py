@@ -25,6 +25,7 @@ from cost_eval.core import (
     check_confidence,
     check_range,
     check_scores,
+    in_order,
     needed_without_failure,
     percent,
     ratio,
@@ -32,7 +33,8 @@ from cost_eval.core import (
     same_rows,
     seen_labels,
     short,
-    unordered,
+    two_words,
+    unknown_name,
     written,
 )
 from .costs import CostMatrix, as_priors
@@ -168,7 +170,9 @@ def _errors(y_true, model, scores, positive) -> Any:
     if np.ndim(values) == 2:
         named = getattr(values, "columns", getattr(model, "classes", None))
         if named is not None and len(named) == 2:
-            last = max(map(written, named)) if positive is None and not unordered(named) else positive
+            last = in_order(named)[1] if positive is None and not two_words(named) else positive
+            if last is not None and written(last) not in map(written, named):
+                raise ValueError(unknown_name(last, named, "positive"))
             named = sorted(named, key=lambda label: last is not None and written(label) == written(last))
         return CostMatrix.zero_one(np.shape(values)[1], classes=named)
     array = np.asarray(values)
@@ -391,7 +395,7 @@ def _flagged(y_true, model, scores, positive) -> tuple[np.ndarray, np.ndarray, S
     given, classes = read.models["model"], read.costs.classes
     if len(classes) != 2 or scores is not None or given.kind == "decisions":
         raise ValueError("model: a precision needs probabilities or scores of the positive of two classes")
-    if positive is None and unordered(classes):
+    if positive is None and two_words(classes):
         raise ValueError(f"positive: None, but a precision is of one class; say which of {list(classes)}")
     score = given.values[:, 1] if given.kind == "posteriors" else given.values
     return np.asarray(score, float), read.y == 0, read

@@ -62,10 +62,12 @@ class _Case(Result):
         return self.table[self.labelled, self.samples.y[self.labelled]]
 
 
-def _read(y_true, decisions, costs, versus, positive, sample_weight=None, clusters=None) -> _Case:
+def _read(y_true, decisions, costs, versus, positive, posteriors, sample_weight=None, clusters=None) -> _Case:
     "Labels with gaps, decisions for all, and costs, in one order; rows of weight 0 are left out."
-    same_rows(y_true=y_true, decisions=decisions, versus=versus)
-    costs = _named(costs, positive, decisions=decisions, versus=versus, y_true=y_true)
+    same_rows(y_true=y_true, decisions=decisions, versus=versus, posteriors=posteriors)
+    columns = getattr(posteriors, "columns", getattr(posteriors, "classes", None))
+    columns = columns if columns is not None and positive in list(columns) else None
+    costs = _named(costs, positive, decisions=decisions, versus=versus, y_true=y_true, columns=columns)
     part = labelled_rows(y_true, sample_weight=sample_weight, unknown=as_costs(costs).classes[0])
     models = {"decisions": Decisions(decisions)}
     if versus is not None:
@@ -89,9 +91,8 @@ def _named(costs, positive, **given):
     seen = (one for name, of in given.items() if of is not None for one in check_1d(of, name).tolist())
     others = (label for label in seen if not is_missing(label) and written(label) != written(positive))
     names = next(others, 0 if written(positive) in ("1", "True") else f"not {written(positive)}"), positive
-    if isinstance(table, ExampleCosts):
-        return ExampleCosts.from_array(table.array, classes=names, decisions=names)
-    return CostMatrix(table.array, classes=names, decisions=names)
+    kind = ExampleCosts.from_array if isinstance(table, ExampleCosts) else CostMatrix
+    return kind(table.array, classes=names, decisions=names)
 
 
 def _judge(losses, paired: bool, **options) -> Interval:
@@ -146,7 +147,7 @@ def bounds_without_labels(
     costs: Costs,
     *,
     versus: Labels | None = None,
-    posteriors: Vector | Matrix | None = None,
+    posteriors: Vector | Matrix | Posteriors | None = None,
     positive: Any = None,
     sample_weight: Vector | None = None,
     clusters: Labels | None = None,
@@ -164,7 +165,7 @@ def bounds_without_labels(
         (K, M) or (N, K, M), lower is better
     versus : array_like, optional
         (N,) decisions of another model: the cost of the first minus that of these is bounded
-    posteriors : array_like or DataFrame, optional
+    posteriors : array_like, DataFrame or Posteriors, optional
         (N, K) in the order of the costs' classes, or (N,) of the positive one, for what they expect of the
         missing labels (`if_calibrated`); the bounds do not use them
     positive : label, optional
@@ -189,8 +190,11 @@ def bounds_without_labels(
     --------
     >>> bounds_without_labels([0, 0, 1, None], [0, 1, 1, 0], [[0, 1], [5, 0]], versus=[0, 0, 1, 0])
     <between 0.25 to 0.25 in the sample, -2.919 to 3.12 beyond; 75% labelled>
+    >>> guess, prices = Posteriors([[.8, .2], [.5, .5]], classes=["ill", "well"]), {"fp": 1, "fn": 5}
+    >>> bounds_without_labels([None] * 2, ["ill"] * 2, prices, posteriors=guess, positive="ill").if_calibrated
+    0.35
     """
-    case = _read(y_true, decisions, costs, versus, positive, sample_weight, clusters)
+    case = _read(y_true, decisions, costs, versus, positive, posteriors, sample_weight, clusters)
     ends = []
     for pick in (np.min, np.max):
         losses = pick(case.table, axis=1)
@@ -212,7 +216,7 @@ def prediction_powered(
     y_true: Labels,
     decisions: Labels,
     costs: Costs,
-    posteriors: Vector | Matrix,
+    posteriors: Vector | Matrix | Posteriors,
     *,
     versus: Labels | None = None,
     strength: float | None = None,
@@ -239,7 +243,7 @@ def prediction_powered(
         (N,) decisions about all samples
     costs : CostMatrix, array_like, ExampleCosts, DataFrame or mapping
         (K, M) or (N, K, M), lower is better
-    posteriors : array_like or DataFrame
+    posteriors : array_like, DataFrame or Posteriors
         (N, K) in the order of the costs' classes, or (N,) of the positive one; not fitted on these labels
     versus : array_like, optional
         (N,) decisions of another model: the interval is of the first cost minus that of these
@@ -276,8 +280,7 @@ def prediction_powered(
     >>> found.low < found.mean < found.high
     True
     """
-    same_rows(y_true=y_true, decisions=decisions, posteriors=posteriors)
-    case = _read(y_true, decisions, costs, versus, positive)
+    case = _read(y_true, decisions, costs, versus, positive, posteriors)
     guess = (case.table * _posteriors(posteriors, case)).sum(1)
     if strength is not None:
         strength = check_range(strength, "strength", 0, 1, ends="[]", shape=())

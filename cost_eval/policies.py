@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from cost_eval.core import (
     Note,
@@ -940,6 +940,10 @@ class DecisionRule(Result):
     <DecisionRule 'model', calibrated: 'treat' from 3 on>
     >>> rule.decide([2, 3]).tolist(), DecisionRule.from_json(rule.to_json()) == rule
     (['wait', 'treat'], True)
+    >>> sure = fit_rule(["well", "ill"] * 9, {"m": Posteriors([.1, .9] * 9)}, costs, rule="bayes")
+    >>> llr = DecisionRule(sure.content | {"llr": True})  # of `cost-eval evaluate --llr m --save-rule FILE`
+    >>> llr.decide([-2., .9]).tolist(), llr.decide(Posteriors([.1, .9])).tolist()
+    (['wait', 'treat'], ['wait', 'treat'])
     """
 
     content: dict
@@ -990,7 +994,8 @@ class DecisionRule(Result):
         ----------
         values : array_like, DataFrame, Decisions, Posteriors or Scores
             (N,) scores, decisions by label, or the probability of the second of two classes; (N, K)
-            probabilities in the order of the classes, or a frame with a column for each class
+            probabilities in the order of the classes, or a frame with a column for each class; of a rule of
+            log-likelihood ratios (N,) of these, as the command line saves it
         costs : ExampleCosts, mapping or DataFrame, optional
             of these samples, each its own; or one matrix in place of the rule's
         capacity : int or float, optional
@@ -1006,9 +1011,9 @@ class DecisionRule(Result):
         ------
         ValueError
             For missing values and unknown decisions, unless `otherwise` was declared for them; for missing
-            columns, values of another kind, of other classes, or right at other priors than those that the
-            rule was fitted to; for costs of rows in another order, and without costs where the rule was
-            judged at each row's own.
+            columns, values of another kind, of other classes (also by the name of a Series), or right at
+            other priors than those that the rule was fitted to; for costs of rows in another order, and
+            without costs where the rule was judged at each row's own.
 
         Warns
         -----
@@ -1042,7 +1047,7 @@ class DecisionRule(Result):
 
     def _decided(self, x: np.ndarray, costs: Costs | None, capacity: float | None = None) -> tuple:
         "Columns of the costs, and whether the capacity ends among equal cases."
-        content = self.content
+        content = self.content | {"llr": False}  # `_read` made them posteriors
         if capacity is not None:
             content = content | {"capacity": limit(capacity, content["decisions"])}
         return decided(content, x, self._costs_of(costs, len(x)))
@@ -1161,8 +1166,9 @@ class DecisionRule(Result):
         said = [f"DecisionRule {self.model!r}, {self.rule}"]
         if not np.isnan(self.threshold):
             said[0] += f": {self.decisions[1]!r} from {short(self.threshold)} on"
-        if self.capacity is not None:
-            said.append(f"{self.decisions[1]!r} for at most {_most(self.capacity)} decided together")
+        if (most := self.capacity) is not None:
+            most = f"{most} rows" if isinstance(most, int) else f"{most:.4g} of the rows"
+            said.append(f"{self.decisions[1]!r} for at most {most} decided together")
         if self.require:
             said.append(f"aimed at {self._kept()}")
         if self.expected:
@@ -1178,6 +1184,8 @@ class DecisionRule(Result):
                 raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
             names, said = (getattr(values, part, None) for part in ("classes", "priors"))
             values = values.values
+        elif self.content.get("llr") and np.ndim(values) == 1:
+            values = expit(numbers(values, "values"))
         if self.kind != "posteriors":
             column = check_1d(values, "values")
             return column if self.kind == "decisions" else numbers(column, "values")
@@ -1199,7 +1207,7 @@ class DecisionRule(Result):
             raise ValueError(f"values: columns without names may stand in two orders; say which, {either}")
         lost = np.isnan(x) if x.ndim == 1 else np.isnan(x).any(1, keepdims=True)
         given = Posteriors(np.where(lost, 1 / K, x), classes=names, priors=said)
-        read = read_model(given, "values", self.costs, len(x))
+        read = read_model(given, "values", self.costs, len(x), [getattr(values, "name", None)])
         self._check_right_at(read.priors)
         return np.where(lost, np.nan, read.values[:, 1] if x.ndim == 1 else read.values)
 
@@ -1230,9 +1238,6 @@ _PARTS = {"model", "rule", "values", "classes", "decisions", "priors", "costs", 
 _PARTS |= {"own_costs", "calibration", "right_at", "over_folds", "capacity", "otherwise", "expected", "made"}
 _TIED = "The capacity ends among equal cases: those that stand first were taken."
 
-
-def _most(capacity: float) -> str:
-    return f"{capacity} rows" if isinstance(capacity, int) else f"{capacity:.4g} of the rows"
 
 # %% ../nbs/07_policies.ipynb #pol045
 def fit_rule(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import cheapest, check_capacity, even, same_rows, written
+from .core import cheapest, check_capacity, even, label_array, same_rows, written
 
 # %% ../nbs/06_runner.ipynb #run005
 SCHEMA, VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
@@ -85,7 +85,7 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
         from `read_rule`
     values : array_like
         (N,) scores, decisions, or probabilities of the second of two classes; or (N, K) probabilities in the
-        order of the file's classes
+        order of the file's classes; where the file says llr, (N,) natural log-likelihood ratios
     costs : array_like, optional
         (N, K, M) costs of each row, in the order of the file's classes and decisions; None: the file's
 
@@ -109,9 +109,8 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     ['wait', 'treat']
     """
     same_rows(values=values, costs=costs)
-    chosen, labels = decided(content, values, costs)[0], content["decisions"]
-    same_type = len({type(label) for label in labels}) == 1
-    return np.array(labels, None if same_type else object)[chosen]
+    chosen = decided(content, values, costs)[0]
+    return label_array(content["decisions"], "decisions")[chosen]
 
 
 def decided(content: dict, values: Any, costs: Any = None) -> tuple[np.ndarray, bool]:
@@ -136,9 +135,12 @@ def decided(content: dict, values: Any, costs: Any = None) -> tuple[np.ndarray, 
     (array([1, 0, 0]), True)
     """
     try:
+        if content.get("llr") and np.ndim(values) == 1:
+            values = np.exp(-np.logaddexp(0, -np.asarray(values, float)))
         chosen = chosen_by(content, values, costs)
         by_costs = costs is None and content["own_costs"] and content["by"] == BY_COST
         otherwise, capacity = content["otherwise"], content["capacity"]
+        keys = None if capacity is None else queued(content, values, costs)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ValueError(f"content, values, costs: no rule, values or costs: {error!r}") from None
     if by_costs:
@@ -150,7 +152,7 @@ def decided(content: dict, values: Any, costs: Any = None) -> tuple[np.ndarray, 
             "declare a decision for them when the rule is made: otherwise="
         )
     chosen[lost] = content["decisions"].index(otherwise) if len(lost) else 0
-    return (chosen, False) if capacity is None else _listed(content, chosen, values, costs)
+    return (chosen, False) if keys is None else _listed(content, chosen, keys)
 
 
 def chosen_by(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
@@ -221,13 +223,12 @@ def believed(rule: dict, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     array([[0.9, 0.1],
            [0.5, 0.5]])
     """
-    fitted, one = rule["calibration"], np.finfo(np.float64).eps
+    fitted, eps = rule["calibration"], np.full(len(x), np.finfo(np.float64).eps)
     if rule["values"] == "scores":
         odds = step_odds(x, *(np.array(fitted[name], float) for name in ("low", "high", "log_odds")))
-        p, eps = np.exp(-np.logaddexp(0, np.stack([odds, -odds]))), np.full(len(x), one)
+        p = np.exp(-np.logaddexp(0, np.stack([odds, -odds])))
     else:
         p = np.stack([1 - x, x]) if x.ndim == 1 else np.array(x.T, order="C")  # (K, N): few of many
-        eps = np.full(len(x), one)
         if fitted is None:
             single = (p[1:].astype(np.float32) == p[1:]).all(0)
             eps[single] = np.finfo(np.float32).eps
@@ -366,10 +367,10 @@ def queued(rule: dict, values: Any, costs: Any = None) -> np.ndarray:
     return keys
 
 
-def _listed(rule: dict, chosen: np.ndarray, values, costs) -> tuple[np.ndarray, bool]:
+def _listed(rule: dict, chosen: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, bool]:
     "Decisions of which the capacity keeps the positive ones that save the most, of equal ones the first."
     capacity, wanted = limit(rule["capacity"], rule["decisions"]), np.flatnonzero(chosen == 1)
-    keys = queued(rule, values, costs)[wanted]
+    keys = keys[wanted]
     order = np.lexsort((-keys[:, 1], -keys[:, 0]))
     kept = room(capacity, np.ones(len(order)), len(chosen))
     listed = np.zeros_like(chosen)

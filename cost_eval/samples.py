@@ -132,7 +132,7 @@ class Posteriors(Result):
         Returns
         -------
         Posteriors
-            (N,), of the positive class
+            (N,), of the positive class, with the index of a Series
 
         Raises
         ------
@@ -145,13 +145,14 @@ class Posteriors(Result):
         [0.5, 0.881]
         """
         share = check_range(prevalence, "prevalence", 0, 1, shape=())
-        return cls(expit(check_range(llr, "llr", ends="[]") + logit(share)), priors=share)
+        own, values = row_labels(llr), expit(check_range(llr, "llr", ends="[]") + logit(share))
+        return cls(values if own is None else pandas().Series(values, own), priors=share)
 
     def frame_columns(self) -> dict:
         "A column for each class."
         values = np.asarray(self.values)
-        names = range(np.atleast_2d(values).shape[-1]) if self.classes is None else self.classes
-        return dict(zip(names, values.T if values.ndim == 2 else [values]))
+        columns = dict(enumerate(values.T)) if values.ndim == 2 else {1: values}
+        return columns if self.classes is None else dict(zip(self.classes, columns.values()))
 
 
 @result
@@ -436,19 +437,17 @@ def read_samples(
     if hasattr(models, "columns"):
         keys.meet("models", models)
     named, read_as = _one_or_many(models, labels, single)
-    read = {}
+    read, beside = {}, [*named, *(getattr(_values(given), "name", None) for given in named.values())]
     for name, given in named.items():
-        argument = f"models[{name!r}]"
+        argument, key = f"models[{name!r}]", None if isinstance(given, _KINDS) else name
         keys.meet(argument, given)
-        model = read[name] = read_model(given, argument, single, len(y))
+        model = read[name] = read_model(given, argument, single, len(y), [key, *beside])
         _refuse_unnamed(given, model, argument, y, single)
-        _refuse_other_class(name, given, model, named, single)
         if origin == "frame" and positive is None:
             _positive_needed(given, model, labels, single)
         notes += _doubts(model, argument, y, weight, single, np.ndim(_values(given)) == 2)
     others = {"clusters": clusters, "groups": groups}
-    rows = (None if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
-    clustered, grouped = rows
+    clustered, grouped = (v if v is None else _column(keys.meet(k, v), k, len(y)) for k, v in others.items())
     own = table if isinstance(table, ExampleCosts) else None
     taken = {name: _words(model, single) for name, model in read.items()}
     known = check_flag(costs_known, "costs_known")
@@ -468,8 +467,7 @@ def _read_ids(ids, models, keys: Rows, n: int, clusters) -> tuple:
         keys.add(f"models[{column!r}]", dense(models[column], "models"), f"sort both by {column!r}")
         models = models[[name for name in models.columns if name != column]]
     repeated = n - len(numbered(called)[0])
-    alone = repeated and clusters is None
-    return called, models, [Note("ids", repeated=repeated, n=n)] if alone else []
+    return called, models, [Note("ids", repeated=repeated, n=n)] if repeated and clusters is None else []
 
 
 def _read_weights(sample_weight, n: int) -> np.ndarray | None:
@@ -917,8 +915,7 @@ def _one_or_many(models, truth: np.ndarray, costs: CostMatrix) -> tuple[dict, st
         counted = "one for each sample is needed, and counts go to expected_cost and interval"
         raise ValueError(f"models: {len(models)} rows, but y_true has {len(truth)}; {counted}")
     found, left_out = _models_of(models, columns, truth, costs)
-    plain = list(found.values()) == columns
-    return _values_of(models, found), "" if plain else (
+    return _values_of(models, found), "" if list(found.values()) == columns else (
         f"Read from the table: {_in_words(found, left_out)} A dict of names and columns says otherwise."
     )
 
@@ -943,19 +940,17 @@ def _refuse_unnamed(given, model, argument: str, y: np.ndarray, costs: CostMatri
     )
 
 
-_PROBABLE = re.compile(r"(^|[^a-z])(p|pr|prob[a-z]*|posterior|class|logit)$")
+_PROBABLE = re.compile(r"(^|[^a-z])(p|pr|prob[a-z]*|posterior|class|logit)$", re.IGNORECASE)
 
 
-def _refuse_other_class(name, given, model, names, costs: CostMatrix):
-    "`ValueError` if a single column is by its name that of the negative class: it is read as the other's."
-    negative, positive = costs.classes[:2]
-    head = _before(name, negative) if np.ndim(given) == 1 and not isinstance(model, Decisions) else None
-    if head is None or head in [_before(other, positive) for other in names]:
-        return
-    if _PROBABLE.search(head.lower()) if head else not written(negative).isdigit():
+def _refuse_other_class(names, argument: str, others, costs: CostMatrix):
+    "`ValueError` if a single column is by a name that of the negative class: it is read as the other's."
+    negative, positive = costs.classes
+    heads = {_before(name, negative) for name in names} - {_before(other, positive) for other in others}
+    if any(_PROBABLE.search(head) if head else not written(negative).isdigit() for head in heads - {None}):
         said = f"by its name the probability of {negative!r}, but one column is read as that of {positive!r}"
         ways = [f"Posteriors(values, classes=[{label!r}])" for label in (negative, positive)]
-        raise ValueError(f"models[{name!r}]: {said}; say which, {' or '.join(ways)}")
+        raise ValueError(f"{argument}: {said}; say which, {' or '.join(ways)}")
 
 
 def _values(given):
@@ -965,11 +960,11 @@ def _values(given):
 
 def _before(name, label) -> str | None:
     "NAME of a column called NAME_CLASS, or p of p0; None if it does not end in the class."
-    name, text = str(name), written(label)
+    name, text = "" if name is None else str(name), written(label)
     head = name.removesuffix(text)
-    if not head or head == name:
-        return None if head else ""
-    if head[-1] in "_ .-":
+    if head == name:
+        return None
+    if not head or head[-1] in "_ .-":
         return head[:-1]
     return head if text.isdigit() and head[-1].isalpha() else None
 
@@ -984,7 +979,7 @@ def _refuse_estimator(given, argument: str):
 
 # %% ../nbs/06_samples.ipynb #smp039
 #| code-fold: true
-def read_model(given: Any, argument: str, costs: CostMatrix, n: int) -> Any:
+def read_model(given: Any, argument: str, costs: CostMatrix, n: int, names: Sequence[Any] = ()) -> Any:
     """What one model hands over, in the order of the costs: of many samples, or of new ones for its rule.
 
     Parameters
@@ -997,6 +992,9 @@ def read_model(given: Any, argument: str, costs: CostMatrix, n: int) -> Any:
         (K, M), with the labels
     n : int
         how many samples there are
+    names : sequence, optional
+        what a single column is called besides its own name, then what those beside it are: a name that says
+        the negative class is refused, unless one beside it says the positive one
 
     Returns
     -------
@@ -1006,7 +1004,8 @@ def read_model(given: Any, argument: str, costs: CostMatrix, n: int) -> Any:
     Raises
     ------
     ValueError
-        For values that are missing, of other classes or of another number of samples.
+        For values that are missing, of other classes or of another number of samples, and for a single
+        column that is by its name the probability of the negative class.
 
     Examples
     --------
@@ -1030,11 +1029,12 @@ def read_model(given: Any, argument: str, costs: CostMatrix, n: int) -> Any:
         _refuse_beyond(array, argument)
     if kind is Decisions:
         return Decisions(_read_decisions(array, argument, costs))
-    if len(costs.classes) != 2:
-        K = len(costs.classes)
+    if (K := len(costs.classes)) != 2:
         raise ValueError(f"{argument}: one number per sample for {K} classes; give (N, {K}) posteriors")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{argument}: text such as {array[0]!r}, but {kind.__name__} are numbers")
+    if said is not Scores and getattr(given, "classes", None) is None:
+        _refuse_other_class([*names[:1], getattr(values, "name", None)], argument, names, costs)
     if kind is Scores:
         return Scores(array.astype(float))
     return _read_probability(array.astype(float), given, argument, costs)

@@ -163,8 +163,8 @@ def test_values_in_every_form():
     for values in (P, pd.Series(P), stated(turned[:, ::-1], ["well", "ill"]), stated(turned, ["ill", "well"]),
                    pd.DataFrame(turned, columns=["ill", "well"]), Posteriors(1 - P, classes=["well"])):
         assert (two.decide(values) == two.decide(P)).all()
-    for values in (turned, turned.tolist(), pd.DataFrame(turned), Posteriors(turned)):
-        with pytest.raises(ValueError, match=r"values: columns without names .*classes=\['ill', 'well'\]"):
+    for values in (turned, pd.DataFrame(turned), Posteriors(turned), pd.Series(1 - P, name="well")):
+        with pytest.raises(ValueError, match=r"values: .*(without|its) name.*classes=\[('ill', )?'well'"):
             two.decide(values)
     zero = fit_rule(Y, P, [[0, 1], [5, 0]])
     assert (zero.decide(pd.DataFrame({"1": P, "0": 1 - P})) == zero.decide(P)).all()
@@ -182,7 +182,7 @@ def decides(case, values, **options):
 def reads(*left_out, **change):
     "A file with other content is read and decides; the runner refuses a changed one, too."
     def call():
-        content = {k: v for k, v in fitted("posteriors, bayes")[1].content.items() if k not in left_out}
+        content = {k: v for k, v in fitted("posteriors, calibrated")[1].content.items() if k not in left_out}
         text = json.dumps(content | change)
         if change:
             with pytest.raises(ValueError):
@@ -218,7 +218,7 @@ test_what_cannot_be_decided_read_or_made_is_refused = refuses({
     "own costs, read": (reads(own_costs=True), "judged at each row's own costs"),
     "another version": (reads(version=9), "of version 9"), "another file": (reads(schema="no"), "no rule"),
     "NaN, read": (reads(costs=[[0, 1], [5, np.nan]]), "NaN is no number"),
-    "without costs": (reads("costs", "capacity"), "without .'capacity', 'costs'.; write it again"),
+    "without costs": (reads("costs", "made", capacity=9), "without .'costs', 'made'.; write it again"),
     "no such file": (lambda: DecisionRule.from_json("no/such.json"), "no such file"),
     "half a file": (lambda: DecisionRule.from_json(WHOLE[:200]), "not complete JSON"),
     "a number": (lambda: DecisionRule.from_json(5), "path: a path or the text"),
@@ -390,7 +390,7 @@ def test_posteriors_in_columns_and_costs_of_each_row(tmp_path, capsys):
     prices = ["--fp", 1, "--fn", "amount"]
     made, out = ["--rule", tmp_path / "r.json"], ["--out", tmp_path / "out.csv"]
     for file, options, later, columns, given in (
-            (own, ["--llr", "llr", "--fp", 1, "--fn", 5], [], "llr", [Posteriors(P)]),
+            (own, ["--llr", "llr", "--fp", 1, "--fn", 5], [], "llr", [pd.Series(S)]),
             (three, ["--costs", costs], [], [[k, f"m_{k}"] for k in range(3)], [P3]),
             (own, ["--scores", "p", *prices], prices, "p", [P, {"fp": np.ones(N), "fn": LOW}])):
         assert shell(capsys, "evaluate", file, *options, "--save-rule", tmp_path / "r.json")[0] == 0

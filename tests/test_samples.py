@@ -192,7 +192,7 @@ ORDER = "its index has the rows of %s in another order"
 test_rows_in_another_order_are_refused = refuses({
     **{kind: (meets({"a": model}, pd.Series(Y, INDEX)), rf"models\['a'\]: {ORDER % 'y_true'}")
        for kind, model in (("series", BY_INDEX[::-1]), ("frame", pd.DataFrame({0: 1 - P, 1: P}, INDEX)[::-1]),
-                           ("scores", Scores(BY_INDEX[::-1])), ("xarray", OF_XARRAY))},
+                           ("ratios", Posteriors.from_llr(BY_INDEX[::-1])), ("xarray", OF_XARRAY))},
     **{name: (meets(y=pd.Series(Y, INDEX), **{name: value[::-1]}),
               rf"{name}: {ORDER % 'y_true'}.*{name}.loc\[y_true.index\]")
        for name, value in (("sample_weight", pd.Series(1., INDEX)), ("clusters", pd.Series(INDEX, INDEX)),
@@ -494,7 +494,7 @@ def test_a_lone_column_of_the_negative_class_is_not_the_positive_ones(name, nega
     p = pd.Series(1 - P, name=name)
     classes = {0: (0, 1), "no": ("no", "yes"), "negative": ("negative", "positive")}[negative]
     y, costs = np.array(classes)[Y], CostMatrix.binary(fp=1, fn=5, classes=classes)
-    for models in (p, p.to_frame(), {name: p}):
+    for models in (p, p.to_frame(), {name: p}, {"m": p}, Posteriors(p)):
         with pytest.raises(ValueError, match="by its name the probability of .*Posteriors") as refused:
             read_samples(y, models, costs)
     remedy = re.search(r"(classes=\[.*?\])\) or", str(refused.value))[1]
