@@ -1442,7 +1442,7 @@ def _share_that_holds():
 
 
 def _below_by_expansion(q, off, n):
-    """Probability that a mean of n draws is at most 0, by its Edgeworth expansion: q (S, C), off (C,) -> (S,).
+    """Probability that a mean of n draws is at most 0, by Edgeworth's expansion: q (S, C), off (C,) -> (S,).
 
     >>> _below_by_expansion(np.array([[0.3, 0.7]]), np.array([-1.0, 1.0]), 9).round(5)
     array([0.10292])

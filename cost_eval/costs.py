@@ -149,7 +149,8 @@ class CostMatrix(LabelledTable):
 
         Examples
         --------
-        >>> three = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"]).with_abstain({"ill": 0.5, "well": 1})
+        >>> two = CostMatrix.binary(fp=1, fn=5, classes=["well", "ill"])
+        >>> three = two.with_abstain({"ill": 0.5, "well": 1})
         >>> three.array.tolist(), list(three.classes)
         ([[0.0, 1.0, 1.0], [5.0, 0.0, 0.5]], ['well', 'ill'])
         """
