@@ -285,13 +285,13 @@ def _name_of_weights(estimator) -> str:
     ('sample_weight', '')
     """
     kind = type(estimator).__name__
+    if kind in ("VotingClassifier", "StackingClassifier"):
+        names = {_name_of_weights(one) for _, one in estimator.estimators if one != "drop"}
+        return "sample_weight" if names == {"sample_weight"} else ""
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     if isinstance(estimator, BaseSearchCV) or kind == "RFE":
         return _name_of_weights(estimator.estimator)
-    if kind in ("VotingClassifier", "StackingClassifier"):
-        names = {_name_of_weights(one) for _, one in estimator.estimators if one != "drop"}
-        return "sample_weight" if names == {"sample_weight"} else ""
     step, last = (getattr(estimator, "steps", None) or [("", None)])[-1]
     name = _name_of_weights(last) if step else ""
     return f"{step}__{name}" if name else ""
