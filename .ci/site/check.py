@@ -152,7 +152,7 @@ def served(docs):
         server.shutdown()
 
 
-SAMPLE = ("index", "scoreboard", "expected_cost", "report", "scale", "glossary")
+SAMPLE = ("index", "scoreboard", "expected_cost", "report", "scale", "glossary", "cost_eval.scores")
 
 
 def look(docs, names, jobs=2):
