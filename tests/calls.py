@@ -342,8 +342,7 @@ def shell(main, files, lines, looked=()):
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             write(content, Path(folder, name))
-        codes = [ended(main, [word.replace("@", f"{folder}/") for word in line])
-                 for line in lines]
+        codes = [ended(main, [word.replace("@", f"{folder}/") for word in line]) for line in lines]
         return {"codes": codes, **{name: contents(Path(folder, name)) for name in looked}}
 
 

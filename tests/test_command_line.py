@@ -224,8 +224,7 @@ def test_whose_probability_and_only_the_order(scores, tmp_path, capsys, one_draw
     path, frame = scores
     plain = call(capsys, path, *ILL, "--scores", "two")[1]
     frame.assign(two=1 - frame["two"]).to_csv(tmp_path / "t.csv", index=False)
-    noted = call(capsys, tmp_path / "t.csv", *ILL, "--scores", "two")[1]
-    assert "give --posteriors COLUMN='well'" in noted
+    assert "give --posteriors COLUMN='well'" in call(capsys, tmp_path / "t.csv", *ILL, "--scores", "two")[1]
     remedied = call(capsys, tmp_path / "t.csv", *ILL, "--posteriors", "two=well", "--label", "label")[1]
     assert plain.splitlines()[-4:] == remedied.splitlines()[-4:]
     ranks = call(capsys, path, *ILL, "--ranks", "two")[1]

@@ -224,8 +224,7 @@ test_what_is_refused = refuses({
 def test_the_remedies_of_what_has_no_cut():
     "A limit on the work in place of a queue, one class against all others in place of three."
     assert decide(SAID, Y, COSTS, require={"workload": .1}, rng=0).decisions.mean() < .2
-    one = decide(P3[:, 2], Y3 == 2, COSTS, require={"recall": .9}, rng=0)
-    assert one.rule == "tuned"
+    assert decide(P3[:, 2], Y3 == 2, COSTS, require={"recall": .9}, rng=0).rule == "tuned"
     bold = decide(MODELS["bold"], Y, COSTS, require={"recall": .999}, rng=0)
     assert "whatever was required" in bold.notes[0]
 

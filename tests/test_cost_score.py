@@ -81,8 +81,7 @@ def test_the_threshold_is_the_best_of_all(sample, weighted):
     decided = s >= np.r_[np.unique(s), np.inf][:, None]
     weight = np.ones(len(y)) if w is None else w
     fp, fn = decided @ (weight * ~y), ~decided @ (weight * y)
-    scores = (fp + ratios[:, None] * fn) / (weight * y).sum()
-    assert_allclose(tuned.cost_score, scores.min(1))
+    assert_allclose(tuned.cost_score, ((fp + ratios[:, None] * fn) / (weight * y).sum()).min(1))
     for t, low, high, p, r in zip(tuned.threshold, tuned.low, tuned.high, tuned.precision, tuned.recall):
         assert low < t <= high and not ((s > low) & (s < high)).any()
         expected = [f(y, s >= t, sample_weight=w) for f in (sk.precision_score, sk.recall_score)]
@@ -139,8 +138,7 @@ def cases(counts):
 
 def test_an_unseen_miss_is_possible():
     "FINDINGS A10: 20 against 5 false alarms among 1,000, no miss seen, a miss costs 100."
-    n = np.array([880, 0, 15, 5, 0, 0, 0, 100])
-    found = paired_saving(*cases(n), 100.0)
+    found = paired_saving(*cases(np.array([880, 0, 15, 5, 0, 0, 0, 100])), 100.0)
     assert found.saving == pytest.approx(0.75) and found.low < -10 and found.high > 0.98
     assert found.p_value == 1
 
@@ -187,8 +185,7 @@ def test_a_saving_against_nothing_is_minus_infinity_never_nan():
 
 def test_infinite_thresholds_are_nobody_and_everybody(sample):
     y, s = sample
-    found = held_out_saving(y, s, np.inf, -np.inf, 9.0)
-    assert_allclose(found.cost_scores, [9, (1 - y.mean()) / y.mean()])
+    assert_allclose(held_out_saving(y, s, np.inf, -np.inf, 9.0).cost_scores, [9, (1 - y.mean()) / y.mean()])
 
 
 # ---- several classes

@@ -206,8 +206,7 @@ def test_no_row_class_or_pair_of_decisions_costs_more_or_less(seed):
 def test_a_cap_lets_what_varies_be_anything_up_to_it(monkeypatch):
     """Against every corner of what the cells can be: a constant cell stays, a cell that varies keeps the
     signs seen in it. Blocks of rows are one table."""
-    own = np.array([[[0, 1, -3], [20, 0, 5]], [[0, 2, 4], [300, 0, 5]]], float)
-    priced = ExampleCosts.from_array(own)
+    priced = ExampleCosts.from_array(np.array([[[0, 1, -3], [20, 0, 5]], [[0, 2, 4], [300, 0, 5]]], float))
     cells = [[0], [0, 500], [-500, 500], [0, 500], [0], [5]]
     corners = np.array(list(itertools.product(*cells))).reshape(-1, 2, 3)
     for first, second in itertools.product([[0], [1], [0, 2], [0, 1, 2]], repeat=2):

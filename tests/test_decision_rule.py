@@ -163,8 +163,8 @@ def test_values_in_every_form():
     for values in (P, pd.Series(P), stated(turned[:, ::-1], ["well", "ill"]), stated(turned, ["ill", "well"]),
                    pd.DataFrame(turned, columns=["ill", "well"]), Posteriors(1 - P, classes=["well"])):
         assert (two.decide(values) == two.decide(P)).all()
-    for values in (turned, pd.DataFrame(turned), Posteriors(turned), pd.Series(1 - P, name="well")):
-        with pytest.raises(ValueError, match=r"values: .*(without|its) name.*classes=\[('ill', )?'well'"):
+    for values in (turned, turned.tolist(), pd.DataFrame(turned), Posteriors(turned)):
+        with pytest.raises(ValueError, match=r"values: columns without names .*classes=\['ill', 'well'\]"):
             two.decide(values)
     zero = fit_rule(Y, P, [[0, 1], [5, 0]])
     assert (zero.decide(pd.DataFrame({"1": P, "0": 1 - P})) == zero.decide(P)).all()
@@ -218,6 +218,8 @@ test_what_cannot_be_decided_read_or_made_is_refused = refuses({
     "own costs, read": (reads(own_costs=True), "judged at each row's own costs"),
     "another version": (reads(version=9), "of version 9"), "another file": (reads(schema="no"), "no rule"),
     "NaN, read": (reads(costs=[[0, 1], [5, np.nan]]), "NaN is no number"),
+    "the other class": (decides("posteriors, bayes", pd.Series(P, name="well")), "by its name the"),
+    "without either": (reads("costs", "capacity"), "without .'capacity', 'costs'.; write it again"),
     "without costs": (reads("costs", "made", capacity=9), "without .'costs', 'made'.; write it again"),
     "no such file": (lambda: DecisionRule.from_json("no/such.json"), "no such file"),
     "half a file": (lambda: DecisionRule.from_json(WHOLE[:200]), "not complete JSON"),

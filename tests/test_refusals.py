@@ -307,6 +307,8 @@ ADVICE = {
                                  ce.CostMatrix.binary(fp=1, fn=5, classes=[1, 0]),
                                  "CostMatrix.binary(fp=..., fn=..., classes=[1, 0])",
                                  "CostMatrix.binary(fp=1, fn=5, classes=[1, 0])"),
+    "weights in another order": (lambda w: ce.confusion_counts(pd.Series(Y, IDS), Y, sample_weight=w),
+                                 pd.Series(AMOUNT, IDS)[::-1], AMOUNT, "sample_weight.loc[y_true.index]"),
     "posteriors in another order": (lambda p: ce.bounds_without_labels(pd.Series([None] * 60, IDS), Y, C,
         posteriors=p).if_calibrated, pd.Series(P, IDS)[::-1], P, "posteriors.loc[y_true.index]"),
     "costs in another order": (lambda costs: ce.losses(pd.Series(Y, IDS), 1 - Y, costs), OWN,

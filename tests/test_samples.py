@@ -192,7 +192,8 @@ ORDER = "its index has the rows of %s in another order"
 test_rows_in_another_order_are_refused = refuses({
     **{kind: (meets({"a": model}, pd.Series(Y, INDEX)), rf"models\['a'\]: {ORDER % 'y_true'}")
        for kind, model in (("series", BY_INDEX[::-1]), ("frame", pd.DataFrame({0: 1 - P, 1: P}, INDEX)[::-1]),
-                           ("ratios", Posteriors.from_llr(BY_INDEX[::-1])), ("xarray", OF_XARRAY))},
+                           ("scores", Scores(BY_INDEX[::-1])), ("xarray", OF_XARRAY),
+                           ("ratios", Posteriors.from_llr(BY_INDEX[::-1])))},
     **{name: (meets(y=pd.Series(Y, INDEX), **{name: value[::-1]}),
               rf"{name}: {ORDER % 'y_true'}.*{name}.loc\[y_true.index\]")
        for name, value in (("sample_weight", pd.Series(1., INDEX)), ("clusters", pd.Series(INDEX, INDEX)),
