@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from cost_eval.core import (
     Note,
@@ -71,6 +71,7 @@ from cost_eval.runner import (
     BY_COST,
     SCHEMA,
     VERSION,
+    as_probabilities,
     believed,
     chosen_by,
     decided,
@@ -1047,7 +1048,7 @@ class DecisionRule(Result):
 
     def _decided(self, x: np.ndarray, costs: Costs | None, capacity: float | None = None) -> tuple:
         "Columns of the costs, and whether the capacity ends among equal cases."
-        content = self.content | {"llr": False}  # `_read` made them posteriors
+        content = self.content
         if capacity is not None:
             content = content | {"capacity": limit(capacity, content["decisions"])}
         return decided(content, x, self._costs_of(costs, len(x)))
@@ -1179,13 +1180,12 @@ class DecisionRule(Result):
         "Values as `run_rule` takes them, checked and in the order of the classes; NaN where one is missing."
         same_rows(values=values, costs=costs)
         names, said, classes, K = None, None, list(self.classes), len(self.classes)
+        values = as_probabilities(self.content, values)
         if isinstance(values, (Decisions, Posteriors, Scores)):
             if values.kind != self.kind:
                 raise ValueError(f"values: {values.kind}, but the rule was fitted to {self.kind}; give these")
             names, said = (getattr(values, part, None) for part in ("classes", "priors"))
             values = values.values
-        elif self.content.get("llr") and np.ndim(values) == 1:
-            values = expit(numbers(values, "values"))
         if self.kind != "posteriors":
             column = check_1d(values, "values")
             return column if self.kind == "decisions" else numbers(column, "values")

@@ -298,18 +298,18 @@ def _by_ids(costs, order: _Order | None, samples: Samples):
 
 
 def _everybody(case: _Case) -> list[Decided]:
-    "Each decision taken for everybody."
-    rows, labels = len(case.y), case.costs.decisions
-    every = enumerate(labels)
-    return [Decided(f"always {label}", "constant", np.full(rows, j, np.intp), can=j) for j, label in every]
+    "Each decision taken for everybody; of a capacity the lot's, too."
+    labels, of_all = case.costs.decisions, lambda j: np.full(len(case.y), j, np.intp)
+    every = [Decided(f"always {label}", "constant", of_all(j), can=j) for j, label in enumerate(labels)]
+    lot = [Decided(f"{labels[1]} by lot", "constant", of_all(len(labels)))] if len(case.by_lot) else []
+    return [*every, *lot]
 
 
 def _constant_entries(case: _Case) -> list[Decided]:
     "The same, as far as a capacity (beyond which the lot decides), or what is required, allows that."
     everybody = _everybody(case)
     if len(case.by_lot):
-        lot = np.full(len(case.y), case.costs.shape[1], np.intp)
-        return [everybody[0], Decided(f"{case.costs.decisions[1]} by lot", "constant", lot)]
+        return everybody[::2]  # nobody, and the lot
     if case.require is None:
         return everybody
     weight = case.class_weights if case.shifted else 1.0
@@ -416,7 +416,7 @@ def _rivals(case: _Case, mains: list[Decided]) -> list[tuple]:
 
 def _in_use(case: _Case, mains: list[Decided]) -> Decided | None:
     "What is in use today, by the rule that was declared, if that was said."
-    every = [*mains, *_everybody(case), *_constant_entries(case)]
+    every = [*mains, *_everybody(case)]
     return next((e for e in every if e.model == case.baseline), None)
 
 
@@ -612,7 +612,7 @@ def _at_corners(costs, ranges: dict) -> dict:
 
 def _read_baseline(baseline, models, case: _Case):
     "The name of what is in use today: a model's, or that of a decision for everybody; no name is both."
-    everybody = dict.fromkeys(e.model for e in (*_everybody(case), *_constant_entries(case)))
+    everybody = [e.model for e in _everybody(case)]
     if both := [name for name in models if name in everybody]:
         raise ValueError(f"models: {both[0]!r} is a decision for everybody, judged anyway; rename the model")
     if baseline is None:

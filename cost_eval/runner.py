@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 # %% auto #0
-__all__ = ['SCHEMA', 'VERSION', 'BY_COST', 'read_rule', 'run_rule', 'decided', 'chosen_by', 'believed', 'step_odds', 'limit',
-           'room', 'queued']
+__all__ = ['SCHEMA', 'VERSION', 'BY_COST', 'read_rule', 'run_rule', 'as_probabilities', 'decided', 'chosen_by', 'believed',
+           'step_odds', 'limit', 'room', 'queued']
 
 # %% ../nbs/06_runner.ipynb #run004
 import json
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import cheapest, check_capacity, even, label_array, same_rows, written
+from .core import cheapest, check_capacity, even, label_array, numbers, same_rows, written
 
 # %% ../nbs/06_runner.ipynb #run005
 SCHEMA, VERSION = "cost_eval decision rule", 2  # read: all versions up to this one; 2 has require
@@ -109,8 +109,30 @@ def run_rule(content: dict, values: Any, costs: Any = None) -> np.ndarray:
     ['wait', 'treat']
     """
     same_rows(values=values, costs=costs)
-    chosen = decided(content, values, costs)[0]
+    chosen = decided(content, as_probabilities(content, values), costs)[0]
     return label_array(content["decisions"], "decisions")[chosen]
+
+
+def as_probabilities(content: dict, values: Any) -> Any:
+    """What a rule's file calls posteriors.
+
+    Parameters
+    ----------
+    content, values
+        as for `run_rule`
+
+    Returns
+    -------
+    array_like
+        `values`; of log-likelihood ratios (N,) the probabilities of the second class at even odds
+
+    Examples
+    --------
+    >>> as_probabilities({"llr": True}, [0, 50]), as_probabilities({}, [0.5, 1])
+    (array([0.5, 1. ]), [0.5, 1])
+    """
+    ratios = isinstance(content, dict) and content.get("llr") and np.ndim(values) == 1
+    return np.exp(-np.logaddexp(0, -numbers(values, "values"))) if ratios else values
 
 
 def decided(content: dict, values: Any, costs: Any = None) -> tuple[np.ndarray, bool]:
@@ -135,8 +157,6 @@ def decided(content: dict, values: Any, costs: Any = None) -> tuple[np.ndarray, 
     (array([1, 0, 0]), True)
     """
     try:
-        if content.get("llr") and np.ndim(values) == 1:
-            values = np.exp(-np.logaddexp(0, -np.asarray(values, float)))
         chosen = chosen_by(content, values, costs)
         by_costs = costs is None and content["own_costs"] and content["by"] == BY_COST
         otherwise, capacity = content["otherwise"], content["capacity"]
